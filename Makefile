@@ -1,0 +1,51 @@
+# Everything starts from Python >= 3.11, make and a package index.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+# Two workers leave room for the BLAS and joblib threads that some tests start.
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo picture test lint format bench clean
+
+help: ## list the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' \
+		| while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+setup: $(INSTALLED) ## create .venv with svmproba and everything the tests need
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "svmproba needs Python 3.11 or newer, and '$(PYTHON)' is not:" \
+		     "name another one with 'make PYTHON=python3.12 $(MAKECMDGOALS)'" >&2; exit 1; }
+	@echo "setting up $(VENV) (a few minutes the first time)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q -e ".[test,plot]"
+	@touch $@
+
+demo: setup ## fit EBB on wisconsin under the paper's protocol; figures go to out/
+	$(BIN)/python -m svmproba.paper.demo --out out
+
+picture: demo ## renew the picture in the README from the demo's output
+	mkdir -p docs/images
+	cp out/overview.png docs/images/readme.png
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint ## lint, types, tests and doctests
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+format: setup ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## the race against scikit-learn (data: SVMPROBA_DATA=folder)
+	$(BIN)/python benchmarks/fit_race.py
+
+clean: ## remove the environment, caches and output
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
