@@ -1,0 +1,332 @@
+r"""Rows on which a linear problem is the wanted SVM, shared by all bags and all C.
+
+A linear SVM on rows :math:`f(x)` is the SVM of the kernel :math:`k` as soon as
+:math:`f(x)^\top f(x') = k(x, x')`. For the linear kernel the records themselves are such rows, or,
+where they have more columns than there are records, their coordinates in a basis of their span.
+For every other kernel the rows are a pivoted Cholesky factor :math:`L L^\top \approx K` of the
+training records' kernel matrix; a new record has the row
+:math:`f(x) = L_P^{-1} k(X_P, x)`, where :math:`P` are the pivots and :math:`L_P` their rows.
+
+Memory: up to `exact_limit` records n, four arrays of n x n; beyond it, the rows (n, rank) and a
+few columns of the kernel matrix; for new records, their rows and a few blocks of `BLOCK_BYTES`.
+
+References
+----------
+.. [1] N. J. Higham, *Analysis of the Cholesky decomposition of a semi-definite matrix*, in
+   Reliable Numerical Computation, Oxford University Press, 1990.
+.. [2] Y. Chen, E. N. Epperly, J. A. Tropp and R. J. Webber, *Randomly pivoted Cholesky: practical
+   approximation of a kernel matrix with few entry evaluations*, Communications on Pure and
+   Applied Mathematics 78 (2025), arXiv:2207.06503.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import eigh, qr, solve_triangular
+from scipy.linalg.lapack import dpstrf, dtrtri
+
+from svmproba.solvers.kernels import (
+    BLOCK_BYTES,
+    ROUNDING,
+    Array,
+    Rows,
+    as_rows,
+    check_kernel,
+    check_kernel_matrix,
+    kernel_diagonal,
+    kernel_matrix,
+    resolve_gamma,
+)
+
+PIVOT_BLOCK = 100
+"""Landmarks drawn at once beyond `exact_limit`."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """Map from records to rows; made by `fit_features`.
+
+    Attributes
+    ----------
+    kernel : str
+        Name of the kernel.
+    gamma, degree, coef0 : float, int, float
+        Its parameters as numbers; ``gamma`` is 0 where the kernel has none.
+    n_features : int
+        Columns that `transform` expects: those of X, or the training records if precomputed.
+    basis : array or CSR (n_landmarks, n_features), or None
+        Landmark records of the kernels rbf, poly and sigmoid.
+    pivots : int array (n_landmarks,) or None
+        Places of the landmarks among the training records; None for the linear kernel.
+    projection : array (d or n_landmarks, r) or None
+        What turns records (linear) or kernel values at the landmarks into rows; None: nothing.
+    exact : bool
+        False where the rows are a Nyström approximation.
+    """
+
+    kernel: str
+    gamma: float
+    degree: int
+    coef0: float
+    n_features: int
+    basis: Rows | None
+    pivots: NDArray[np.intp] | None
+    projection: Array | None
+    exact: bool
+
+    def transform(self, X: Any) -> Rows:
+        """Rows (n, r) of the records X, kernel values with all training records if precomputed.
+
+        They are a C-contiguous float64 array, or CSR where X is sparse and the rows are X itself.
+        """
+        if not sparse.issparse(X):
+            X = np.asarray(X)
+        elif self.kernel == "precomputed":
+            raise ValueError("X must be a dense array with kernel='precomputed', got a sparse one.")
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have {self.n_features} columns, got shape {X.shape}.")
+        if self.projection is None:
+            return as_rows(X)
+        if sparse.issparse(X):
+            X = as_rows(X)
+        rows = np.empty((X.shape[0], self.projection.shape[1]))
+        step = max(1, BLOCK_BYTES // (8 * max(self.n_features, len(self.projection))))
+        for start in range(0, len(rows), step):
+            block = slice(start, start + step)
+            rows[block] = self._values(X[block]) @ self.projection
+        return rows
+
+    def _values(self, X: Rows) -> Rows:
+        if self.kernel == "precomputed":
+            return np.asarray(X[:, self.pivots], dtype=np.float64)
+        X = as_rows(X)
+        if self.kernel == "linear":
+            return X
+        return kernel_matrix(
+            X, self.basis, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
+
+    def input_coef(self, W: Array) -> Array:
+        """Coefficients (..., n_features) of the records for coefficients W (..., r) of the rows."""
+        if self.kernel != "linear":
+            raise ValueError(f"only the linear kernel has input coefficients, not {self.kernel!r}.")
+        return W if self.projection is None else W @ self.projection.T
+
+
+def fit_features(
+    X: Any,
+    kernel: str = "linear",
+    *,
+    gamma: str | float = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    tol: float = 1e-7,
+    exact_limit: int = 4000,
+    n_components: int | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> tuple[FeatureMap, Rows]:
+    r"""Find the rows of the training records and the map that gives those of new records.
+
+    Parameters
+    ----------
+    X : array or sparse (n, d)
+        Training records; with ``kernel="precomputed"`` their kernel matrix (n, n).
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}
+        An indefinite kernel (sigmoid, poly with ``coef0 < 0``) is replaced by its positive
+        semidefinite part, with a warning that says how much was cut away.
+    gamma, degree, coef0 : float or {"scale", "auto"}, int, float
+        Parameters of the kernel, see `kernel_matrix`.
+    tol : float
+        The rows give :math:`k(x,x)` of every training record up to this relative error. What is
+        missing, :math:`R = K - LL^\top \succeq 0`, makes the optimal value of an SVM with bounds
+        :math:`c_i` larger by a share between 0 and :math:`\max_i c_i\,\lambda_{\max}(R)`.
+        Never less than n times the machine precision.
+    exact_limit : int
+        Number of records up to which the whole kernel matrix is factored.
+    n_components : int or None
+        Number of landmarks beyond `exact_limit` (Nyström); None: 1000.
+    rng : Generator, int or None
+        Source of the random landmarks beyond `exact_limit`.
+
+    Returns
+    -------
+    feature_map : FeatureMap
+        Map for new records.
+    rows : array (n, r) or CSR (n, d)
+        Rows of the training records.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
+    >>> feature_map, rows = fit_features(X, "rbf", gamma=0.5)
+    >>> rows.shape, feature_map.pivots.tolist()
+    ((3, 2), [0, 1])
+    >>> np.round(rows @ rows.T, 3)
+    array([[1.   , 0.368, 0.368],
+           [0.368, 1.   , 1.   ],
+           [0.368, 1.   , 1.   ]])
+    """
+    check_kernel(kernel, degree, coef0)
+    if n_components is not None and n_components < 1:
+        raise ValueError(f"n_components must be None or an integer >= 1, got {n_components!r}.")
+    X = as_rows(X) if kernel != "precomputed" else check_kernel_matrix(X)
+    if kernel == "linear":
+        return _linear_features(X)
+    gamma = 0.0 if kernel == "precomputed" else resolve_gamma(gamma, X)
+    rng = np.random.default_rng(rng)
+    n, rank = X.shape[0], min(X.shape[0], n_components or 1000)
+    tol = max(tol, n * np.finfo(float).eps)
+    shape: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
+
+    def columns(chosen: slice | NDArray[np.intp]) -> Array:
+        if kernel == "precomputed":
+            return X[:, chosen]
+        return kernel_matrix(X, X[chosen], kernel, **shape)
+
+    definite = kernel == "rbf" or (kernel == "poly" and coef0 >= 0)
+    exact = n <= exact_limit
+    if exact:
+        rows, pivots, projection = _factor(columns(slice(None)), tol, kernel, definite)
+    elif definite:
+        diagonal = kernel_diagonal(X, kernel, **shape)
+        rows, pivots, exact = _random_cholesky(columns, diagonal, rank, tol, rng)
+        projection = _inverse_transposed(rows[pivots])
+    else:
+        # Sampling by residual needs a semidefinite kernel; landmarks drawn evenly do not.
+        pivots = rng.choice(n, rank, replace=False)
+        K = columns(pivots)
+        _, kept, projection = _factor(K[pivots], tol, kernel, definite)
+        rows, pivots = K[:, kept] @ projection, pivots[kept]
+    if rows.shape[1] == 0:
+        # Nothing positive in the kernel: one empty column spares everyone else the special case.
+        rows, pivots, projection = np.zeros((n, 1)), np.arange(1), np.zeros((1, 1))
+    basis = None if kernel == "precomputed" else X[pivots]
+    feature_map = FeatureMap(
+        kernel, gamma, degree, coef0, X.shape[1], basis, pivots, projection, exact
+    )
+    return feature_map, rows
+
+
+def _linear_features(X: Rows) -> tuple[FeatureMap, Rows]:
+    rows, projection = X, None
+    if not sparse.issparse(X) and X.shape[1] > X.shape[0]:
+        # QR costs half as much as the SVD here, and no rank has to be guessed: X = R^T Q^T always.
+        projection, triangle = qr(X.T, mode="economic")
+        rows = np.ascontiguousarray(triangle.T)
+    return FeatureMap("linear", 0.0, 1, 0.0, X.shape[1], None, None, projection, True), rows
+
+
+def _factor(
+    K: Array, tol: float, kernel: str, definite: bool
+) -> tuple[Array, NDArray[np.intp], Array]:
+    """Rows (n, r), pivots (m,) and projection (m, r) with rows = K[:, pivots] @ projection."""
+    rows, pivots = _pivoted_cholesky(K, tol)
+    if definite or _leaves_little(K, rows):
+        projection = _inverse_transposed(rows[pivots])
+    else:
+        rows, projection = _positive_part(K, tol, kernel)
+        pivots = np.arange(len(K))
+    return rows, pivots, projection
+
+
+def _pivoted_cholesky(K: Array, tol: float) -> tuple[Array, NDArray[np.intp]]:
+    """Partial Cholesky factor with the largest pivots first (reference [1]).
+
+    Returns rows L (n, r) and pivots (r,) with L[pivots] lower triangular and
+    diag(K - L L^T) <= tol diag(K).
+    """
+    # With a unit diagonal no record is lost beside one of much greater length (poly).
+    scale = np.sqrt(np.maximum(K.diagonal(), 0.0))
+    scale[scale == 0.0] = 1.0
+    unit = K / scale[:, None]
+    unit /= scale
+    factor, order, rank, _ = dpstrf(unit.T, tol=tol, lower=1, overwrite_a=1)
+    order = order.astype(np.intp) - 1
+    rows = np.empty((len(K), rank))
+    rows[order] = factor[:, :rank]
+    rows[order[:rank]] = np.tril(factor[:rank, :rank])
+    rows *= scale[:, None]
+    return rows, order[:rank]
+
+
+def _leaves_little(K: Array, rows: Array) -> bool:
+    """Whether R = K - L L^T is as small as its trace says, which it is if K is semidefinite.
+
+    Then the Frobenius norm of R, here estimated from four random vectors, is at most its trace.
+    """
+    diagonal = K.diagonal()
+    probes = np.random.default_rng(0).standard_normal((len(K), 4))
+    norm = np.linalg.norm(K @ probes - rows @ (rows.T @ probes)) / 2.0
+    trace = diagonal.sum() - np.square(rows).sum()
+    return bool(norm <= 2.0 * trace + 1e-12 * np.abs(diagonal).sum())
+
+
+def _positive_part(K: Array, tol: float, kernel: str) -> tuple[Array, Array]:
+    """Rows and projection of the nearest semidefinite matrix, U max(D, 0) U^T of K = U D U^T."""
+    values, vectors = eigh(K)
+    if values[0] < -ROUNDING * np.abs(values).max():
+        found = f"smallest eigenvalue {values[0]:.3g}, largest {values[-1]:.3g}"
+        if kernel == "precomputed":
+            raise ValueError(
+                f"a precomputed kernel matrix must be positive semidefinite, got {found} "
+                f"(on {len(K)} records)."
+            )
+        share = -values[values < 0].sum() / np.abs(values).sum()
+        warnings.warn(
+            f"kernel={kernel!r} is indefinite on these records ({found}): its negative part, "
+            f"{share:.2%} of the spectrum, is cut away.",
+            UserWarning,
+            stacklevel=4,
+        )
+    kept = values > tol * np.abs(K).max()
+    roots = np.sqrt(values[kept])
+    return np.ascontiguousarray(vectors[:, kept] * roots), vectors[:, kept] / roots
+
+
+def _random_cholesky(
+    columns: Callable[[NDArray[np.intp]], Array],
+    diagonal: Array,
+    rank: int,
+    tol: float,
+    rng: np.random.Generator,
+) -> tuple[Array, NDArray[np.intp], bool]:
+    """Partial Cholesky factor with pivots drawn by residual, in blocks (reference [2]).
+
+    Returns rows (n, r) with rows[pivots] lower triangular, pivots (r,), and whether all residuals
+    are within `tol`.
+    """
+    rows = np.empty((len(diagonal), rank))
+    pivots = np.empty(0, dtype=np.intp)
+    residual = diagonal.copy()
+    while True:
+        k = len(pivots)
+        open_records = np.flatnonzero(residual > tol * diagonal)
+        if k == rank or len(open_records) == 0:
+            break
+        share = residual[open_records] / residual[open_records].sum()
+        size = min(PIVOT_BLOCK, rank - k, len(open_records))
+        drawn = rng.choice(open_records, size, replace=False, p=share)
+        new = columns(drawn)
+        new -= rows[:, :k] @ rows[drawn, :k].T
+        # Near-duplicates drawn together would waste rank and digits: keep one, draw again later.
+        factor, kept = _pivoted_cholesky(new[drawn], 0.1)
+        block = slice(k, k + len(kept))
+        rows[:, block] = solve_triangular(factor[kept], new[:, kept].T, lower=True).T
+        pivots = np.append(pivots, drawn[kept])
+        residual -= np.square(rows[:, block]).sum(axis=1)
+        # Rounding must not bring back a pivot, nor a record found to have nothing left.
+        residual[drawn[kept] if len(kept) else drawn] = 0.0
+    return np.ascontiguousarray(rows[:, :k]), pivots, len(open_records) == 0
+
+
+def _inverse_transposed(triangle: Array) -> Array:
+    if len(triangle) == 0:
+        return triangle
+    return np.ascontiguousarray(dtrtri(triangle, lower=1)[0].T)

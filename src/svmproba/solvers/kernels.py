@@ -1,0 +1,182 @@
+"""Kernel functions of dense and sparse records."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = Any
+"""A C-contiguous float64 array or a CSR array (SciPy's sparse arrays carry no types)."""
+
+KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
+
+BLOCK_BYTES = 2**25
+"""Size of the blocks in which records or kernel values are worked on."""
+
+ROUNDING = 1e-6
+"""Asymmetry or negative eigenvalues beyond this share of the largest are no rounding errors."""
+
+
+def as_rows(X: Any) -> Rows:
+    """Give records as float64 rows: a C-contiguous array, or CSR where X is sparse.
+
+    CSR rows come with sorted, unique column indices, of type int32 where they fit.
+    Nothing is copied that already has the right form, and X itself is never changed.
+    """
+    if not sparse.issparse(X):
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        if rows.ndim != 2:
+            raise ValueError(f"X must be a table (n_records, n_features), got {rows.ndim} axes.")
+        return rows
+    csr = sparse.csr_array(X, dtype=np.float64)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    if max(csr.nnz, *csr.shape) <= np.iinfo(np.int32).max:
+        csr.indices = csr.indices.astype(np.int32, copy=False)
+        csr.indptr = csr.indptr.astype(np.int32, copy=False)
+    return csr
+
+
+def check_kernel(kernel: Any, degree: Any, coef0: Any) -> None:
+    """Refuse a kernel that is not one of `KERNELS`, and a degree or offset it cannot have."""
+    if callable(kernel):
+        raise ValueError(
+            "kernel must be a name, not a callable: pass the matrix of your kernel's values "
+            "as X with kernel='precomputed'."
+        )
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}.")
+    if kernel == "poly" and not (isinstance(degree, int | np.integer) and degree >= 1):
+        raise ValueError(f"degree must be an integer >= 1, got {degree!r}.")
+    if kernel in ("poly", "sigmoid") and not (_is_number(coef0) and np.isfinite(coef0)):
+        raise ValueError(f"coef0 must be a finite number, got {coef0!r}.")
+
+
+def check_kernel_matrix(K: Any) -> Array:
+    """Refuse a precomputed kernel matrix (n, n) that is not dense, square, finite, symmetric."""
+    if sparse.issparse(K):
+        raise ValueError("X must be a dense array with kernel='precomputed', got a sparse one.")
+    K = as_rows(K)
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"a precomputed kernel matrix must be square, got shape {K.shape}.")
+    largest = max(K.max(), -K.min())
+    if not np.isfinite(largest):
+        raise ValueError("a precomputed kernel matrix must be finite, got NaN or infinite values.")
+    step = max(1, BLOCK_BYTES // (8 * len(K)))
+    blocks = [slice(start, start + step) for start in range(0, len(K), step)]
+    difference = max(np.abs(K[block] - K[:, block].T).max() for block in blocks)
+    if difference > ROUNDING * largest:
+        raise ValueError(
+            f"a precomputed kernel matrix must be symmetric, got entries K[i, j] and K[j, i] "
+            f"that differ by {difference:.3g} (largest entry {largest:.3g})."
+        )
+    return K
+
+
+def resolve_gamma(gamma: Any, X: Rows) -> float:
+    r"""Turn ``gamma`` into a number.
+
+    ``"scale"`` is :math:`1/(d\,\mathrm{Var}(X))` over all entries of X, or 1 where X is
+    constant, and ``"auto"`` is :math:`1/d`, both as in scikit-learn.
+
+    Examples
+    --------
+    >>> resolve_gamma("auto", np.zeros((3, 4)))
+    0.25
+    """
+    if isinstance(gamma, str) and gamma == "auto":
+        return 1.0 / X.shape[1]
+    if isinstance(gamma, str) and gamma == "scale":
+        if X.min() == X.max():
+            return 1.0
+        size = X.shape[0] * X.shape[1]
+        stored = X.data if sparse.issparse(X) else X
+        mean = stored.sum() / size
+        zeros = size - stored.size
+        variance = (np.square(stored - mean).sum() + zeros * mean**2) / size
+        return float(1.0 / (X.shape[1] * variance))
+    if _is_number(gamma) and 0 < gamma < np.inf:
+        return float(gamma)
+    raise ValueError(f"gamma must be 'scale', 'auto' or a finite number > 0, got {gamma!r}.")
+
+
+def kernel_matrix(
+    X: Rows, Y: Rows, kernel: str, *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
+) -> Array:
+    r"""Kernel values :math:`k(x_i, y_j)` of the records of X (n, d) and Y (m, d).
+
+    ========  ==============================================
+    rbf       :math:`\exp(-\gamma\|x-y\|^2)`
+    poly      :math:`(\gamma\,x^\top y + c_0)^{\text{degree}}`
+    sigmoid   :math:`\tanh(\gamma\,x^\top y + c_0)`
+    ========  ==============================================
+
+    The result (n, m) is worked on in place; callers keep it small by passing few rows of X.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 2.0]])
+    >>> kernel_matrix(X, X, "poly", gamma=0.5, degree=2, coef0=1.0)
+    array([[1., 1.],
+           [1., 9.]])
+    """
+    if kernel == "rbf" and not (sparse.issparse(X) or sparse.issparse(Y)):
+        # Distances survive a shift, and near the origin they lose no digits to cancellation.
+        centre = Y.mean(axis=0)
+        X, Y = X - centre, Y - centre
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = _dot(X, Y)
+        if kernel == "rbf":
+            K *= -2.0
+            K += _squared_norms(X)[:, None]
+            K += _squared_norms(Y)
+            np.maximum(K, 0.0, out=K)
+            K *= -gamma
+            np.exp(K, out=K)
+        else:
+            K *= gamma
+            K += coef0
+            if kernel == "poly":
+                np.power(K, degree, out=K)
+            else:
+                np.tanh(K, out=K)
+    return _finite(K, kernel, gamma, degree, coef0)
+
+
+def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Array:
+    """Kernel values of each record with itself, (n,), for the kernels rbf and poly."""
+    if kernel == "rbf":
+        return np.ones(X.shape[0])
+    with np.errstate(over="ignore"):
+        diagonal = (gamma * _squared_norms(X) + coef0) ** degree
+    return _finite(diagonal, kernel, gamma, degree, coef0)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating)
+
+
+def _finite(K: Array, kernel: str, gamma: float, degree: int, coef0: float) -> Array:
+    if np.isfinite(K).all():
+        return K
+    shape = f", degree={degree}" if kernel == "poly" else ""
+    raise ValueError(
+        f"kernel={kernel!r} with gamma={gamma:.4g}, coef0={coef0:.4g}{shape} has values that are "
+        f"not finite: scale X, lower gamma or the degree, and see that X holds no NaN."
+    )
+
+
+def _dot(X: Rows, Y: Rows) -> Array:
+    product = X @ Y.T
+    return product.toarray() if sparse.issparse(product) else product
+
+
+def _squared_norms(X: Rows) -> Array:
+    if sparse.issparse(X):
+        return X.multiply(X).sum(axis=1)
+    return np.einsum("ij,ij->i", X, X)

@@ -1,0 +1,184 @@
+"""Row primitives: the only code that knows how the records are stored.
+
+A table is held as signed rows :math:`a_i = y_i (x_i, 1)`, either a dense array padded with zero
+columns to a multiple of eight (whole vector registers, no remainder loops) or the three arrays of
+a CSR matrix. Every other kernel goes through the four functions below.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from numba.core import types
+from numba.extending import overload
+
+from .problem import JIT, Array
+
+_LANES = 8
+#: Dense tables with fewer nonzeros than this share are stored as CSR: one-hot tables gain most.
+_SPARSE_BELOW = 0.2
+
+
+def signed_rows(rows, signs: Array):
+    """Return the signed rows and their width (columns, bias at column d, padding).
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    signs : array of shape (n,)
+
+    Returns
+    -------
+    table : array (n, width), or tuple of CSR arrays (data, indices, indptr)
+    width : int
+    """
+    n, d = rows.shape
+    if not sp.issparse(rows) and np.count_nonzero(rows) < _SPARSE_BELOW * rows.size:
+        rows = sp.csr_array(rows)
+    if sp.issparse(rows):
+        full = sp.hstack([sp.csr_array(rows), np.ones((n, 1))], format="csr")
+        full.sort_indices()
+        data = full.data * np.repeat(signs, np.diff(full.indptr))
+        return (data, full.indices.astype(np.int32), full.indptr.astype(np.int64)), d + 1
+    width = -(-(d + 1) // _LANES) * _LANES
+    table = np.zeros((n, width))
+    np.multiply(rows, signs[:, None], out=table[:, :d])
+    table[:, d] = signs
+    return table, width
+
+
+def row_dot(table, i, p):  # pragma: no cover - compiled by the overload below
+    """Return the product of row i with p."""
+    raise NotImplementedError
+
+
+def row_square(table, i):  # pragma: no cover
+    """Return the squared length of row i."""
+    raise NotImplementedError
+
+
+def row_add(table, i, x, g):  # pragma: no cover
+    """Add x times row i to g."""
+    raise NotImplementedError
+
+
+def gram_add(table, index, sign, count, gram):  # pragma: no cover
+    """Add sign * a a' of the listed rows to the upper triangle of gram."""
+    raise NotImplementedError
+
+
+@overload(row_dot, jit_options={"fastmath": JIT["fastmath"]})
+def _row_dot(table, i, p):
+    if isinstance(table, types.BaseTuple):
+
+        def sparse(table, i, p):
+            data, indices, indptr = table
+            s = 0.0
+            for q in range(indptr[i], indptr[i + 1]):
+                s += data[q] * p[indices[q]]
+            return s
+
+        return sparse
+
+    def dense(table, i, p):
+        a = table[i]
+        s = 0.0
+        for k in range(a.shape[0]):
+            s += a[k] * p[k]
+        return s
+
+    return dense
+
+
+@overload(row_square, jit_options={"fastmath": JIT["fastmath"]})
+def _row_square(table, i):
+    if isinstance(table, types.BaseTuple):
+
+        def sparse(table, i):
+            data, _, indptr = table
+            s = 0.0
+            for q in range(indptr[i], indptr[i + 1]):
+                s += data[q] * data[q]
+            return s
+
+        return sparse
+    return lambda table, i: row_dot(table, i, table[i])
+
+
+@overload(row_add, jit_options={"fastmath": JIT["fastmath"]})
+def _row_add(table, i, x, g):
+    if isinstance(table, types.BaseTuple):
+
+        def sparse(table, i, x, g):
+            data, indices, indptr = table
+            for q in range(indptr[i], indptr[i + 1]):
+                g[indices[q]] += x * data[q]
+
+        return sparse
+
+    def dense(table, i, x, g):
+        a = table[i]
+        for k in range(a.shape[0]):
+            g[k] += x * a[k]
+
+    return dense
+
+
+@overload(gram_add, jit_options={"fastmath": JIT["fastmath"]})
+def _gram_add(table, index, sign, count, gram):
+    if isinstance(table, types.BaseTuple):
+
+        def sparse(table, index, sign, count, gram):
+            data, indices, indptr = table
+            for m in range(count):
+                first, last = indptr[index[m]], indptr[index[m] + 1]
+                for q in range(first, last):
+                    x = sign[m] * data[q]
+                    row = gram[indices[q]]
+                    for r in range(q, last):
+                        row[indices[r]] += x * data[r]
+
+        return sparse
+
+    def dense(table, index, sign, count, gram):
+        # Four rows a sweep: the triangle is read and written once for four rank-one terms.
+        width = gram.shape[0]
+        m = 0
+        while m + 4 <= count:
+            a, b = table[index[m]], table[index[m + 1]]
+            c, e = table[index[m + 2]], table[index[m + 3]]
+            for i in range(width):
+                xa, xb = sign[m] * a[i], sign[m + 1] * b[i]
+                xc, xe = sign[m + 2] * c[i], sign[m + 3] * e[i]
+                row = gram[i]
+                for j in range(i, width):
+                    row[j] += xa * a[j] + xb * b[j] + xc * c[j] + xe * e[j]
+            m += 4
+        while m < count:
+            a = table[index[m]]
+            for i in range(width):
+                x = sign[m] * a[i]
+                row = gram[i]
+                for j in range(i, width):
+                    row[j] += x * a[j]
+            m += 1
+
+    return dense
+
+
+@njit(**JIT)
+def score_rows(table, index, count, p, out):
+    """Write the products of the listed rows with p to out, by record."""
+    for q in range(count):
+        i = index[q]
+        out[i] = row_dot(table, i, p)
+
+
+@njit(**JIT)
+def row_norms(table, index, n):
+    """Return the squared lengths of the listed rows, by record."""
+    out = np.zeros(n)
+    for a in range(index.shape[0]):
+        out[index[a]] = row_square(table, index[a])
+    return out
