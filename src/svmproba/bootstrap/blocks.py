@@ -1,0 +1,69 @@
+"""Row blocks: bounded memory and threads for work that goes through a table once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import joblib
+import threadpoolctl
+
+BLOCK_BYTES = 16 * 2**20
+
+Result = TypeVar("Result")
+
+
+def row_blocks(n_rows: int, width: int) -> list[slice]:
+    """Cut a table into blocks of rows that need about 16 MiB each.
+
+    The cut depends on the shape alone, never on the number of threads.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    width : int
+        Float64 numbers needed at once per row.
+
+    Returns
+    -------
+    list of slice
+        Consecutive, covering all rows.
+
+    Examples
+    --------
+    >>> from svmproba.bootstrap.blocks import row_blocks
+    >>> row_blocks(1000, width=4096)
+    [slice(0, 512, None), slice(512, 1000, None)]
+    """
+    size = max(1, BLOCK_BYTES // (8 * max(1, width)))
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def map_blocks(
+    function: Callable[[slice], Result], blocks: list[slice], n_jobs: int | None
+) -> list[Result]:
+    """Apply a function to every block, in threads that share the machine's cores fairly.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a slice.
+    blocks : list of slice
+        The blocks.
+    n_jobs : int or None
+        Number of threads, as in joblib. With more than one, the linear-algebra library gets the
+        cores that are left per thread.
+
+    Returns
+    -------
+    list
+        Results in the order of the blocks.
+    """
+    n_threads = min(joblib.effective_n_jobs(n_jobs), len(blocks))
+    if n_threads <= 1:
+        return [function(block) for block in blocks]
+    per_thread = max(1, joblib.cpu_count() // n_threads)
+    with threadpoolctl.threadpool_limits(per_thread, user_api="blas"):
+        parallel = joblib.Parallel(n_jobs=n_threads, require="sharedmem")
+        return list(parallel(joblib.delayed(function)(block) for block in blocks))

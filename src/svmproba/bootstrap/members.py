@@ -1,0 +1,146 @@
+"""The members of a bootstrap ensemble: one SVM per bag and grid point, held as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmproba.solvers.engine import Tally, fit_ensemble
+from svmproba.solvers.features import FeatureMap, fit_features
+from svmproba.solvers.kernels import Rows
+
+Floats = NDArray[np.float64]
+
+
+class Members(NamedTuple):
+    """Score functions of all members.
+
+    Hyperparameter values are ordered by feature map (one per gamma), then by C.
+
+    Attributes
+    ----------
+    feature_maps : list of FeatureMap
+        Maps from records to rows, one per gamma.
+    columns : list of ndarray, each of shape (n_rows_of_the_map, n_C * n_bootstraps)
+        Coefficients, one column per member: a sparse table times columns needs no copy of them.
+    intercept : ndarray, shape (n_theta, n_bootstraps)
+        Intercepts.
+    """
+
+    feature_maps: list[FeatureMap]
+    columns: list[Floats]
+    intercept: Floats
+
+
+class Training(NamedTuple):
+    """What is known of the members from their training, see `fit_members`."""
+
+    gap: Floats
+    twice_votes: Floats
+    reliability: Floats
+
+
+def fit_members(
+    X: Rows,
+    positive: NDArray[np.bool_],
+    counts: NDArray[np.unsignedinteger],
+    *,
+    kernel: dict[str, Any],
+    gammas: Floats,
+    Cs: Floats,
+    weight: Floats | None,
+    tol: float,
+    tally: Tally,
+    n_jobs: int | None,
+    report: Callable[[int], None],
+) -> tuple[Members, Training]:
+    r"""Fit one SVM per bag, gamma and C.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n_samples, n_features)
+        Records, or their kernel matrix.
+    positive : ndarray of bool, shape (n_samples,)
+        Which records belong to the class of interest.
+    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
+        The bags.
+    kernel : dict
+        Arguments of `svmproba.solvers.features.fit_features` other than gamma.
+    gammas, Cs : ndarray, increasing
+        The grid.
+    weight : ndarray, shape (n_samples,) or None
+        Factor on C for each record.
+    tol : float
+        Relative duality gap to reach.
+    tally : callable
+        ``tally(scores, counts)`` of a block of bags, see `svmproba.bootstrap.votes.tally_block`.
+    n_jobs : int or None
+        Number of jobs.
+    report : callable
+        ``report(n_bags)`` is called when so many more bags of one gamma are done.
+
+    Returns
+    -------
+    members : Members
+        Their score functions.
+    training : Training
+        Relative duality gaps (n_theta, n_bootstraps), twice the out-of-bag votes
+        (n_theta, n_samples) and reliabilities (n_theta, n_bootstraps).
+    """
+    signs = np.where(positive, 1.0, -1.0)
+    feature_maps, columns, fits = [], [], []
+    for gamma in gammas:
+        feature_map, rows = fit_features(X, gamma=gamma, **kernel)
+        fit = fit_ensemble(
+            rows,
+            signs,
+            counts,
+            Cs,
+            weight=weight,
+            tol=tol,
+            tally=tally,
+            n_jobs=n_jobs,
+            report=report,
+        )
+        feature_maps.append(feature_map)
+        columns.append(np.ascontiguousarray(fit.coef.reshape(-1, rows.shape[1]).T))
+        fits.append((fit.intercept, fit.gap, fit.summed, fit.stacked))
+    intercept, *training = (np.concatenate(parts) for parts in zip(*fits, strict=True))
+    return Members(feature_maps, columns, intercept), Training(*training)
+
+
+def member_scores(members: Members, X: Rows) -> Floats:
+    r"""Scores :math:`f_{\theta,b}(x)` of all members for all records.
+
+    Parameters
+    ----------
+    members : Members
+        The members.
+    X : ndarray or CSR, shape (n_samples, n_features)
+        Records, few enough for the result to fit in memory.
+
+    Returns
+    -------
+    ndarray, shape (n_samples, n_theta, n_bootstraps)
+        The scores.
+    """
+    pairs = zip(members.feature_maps, members.columns, strict=True)
+    parts = [feature_map.transform(X) @ columns for feature_map, columns in pairs]
+    scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    scores += members.intercept.ravel()
+    return scores.reshape(-1, *members.intercept.shape)
+
+
+def scores_width(members: Members) -> int:
+    """Return how many float64 numbers `member_scores` holds at once per record."""
+    return 2 * members.intercept.size + max(len(columns) for columns in members.columns)
+
+
+def input_coef(members: Members) -> Floats:
+    """Coefficients of the input columns, shape (n_theta, n_bootstraps, n_features); linear only."""
+    (feature_map,), (columns,) = members.feature_maps, members.columns
+    coef: Floats = feature_map.input_coef(columns.T)
+    return coef.reshape(*members.intercept.shape, -1)

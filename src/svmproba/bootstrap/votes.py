@@ -1,0 +1,150 @@
+"""Votes of the members: shares, their mixture, and the tally of out-of-bag votes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmproba.bootstrap.reliability import reliability_of_bags
+
+Floats = NDArray[np.float64]
+
+DECIMALS = 12
+
+
+def vote_shares(scores: Floats, threshold: float = 0.0) -> Floats:
+    r"""Share of the bags whose score is above the threshold, ties counted half.
+
+    .. math::
+        P(+|x,\theta)=\frac1B\sum_b\Big[1\{f_{\theta,b}(x)>t\}+\tfrac12 1\{f_{\theta,b}(x)=t\}\Big]
+
+    Parameters
+    ----------
+    scores : ndarray, shape (..., n_bootstraps)
+        Scores :math:`f_{\theta,b}(x)`, bags along the last axis.
+    threshold : float, default=0.0
+        The cut :math:`t`.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Values in [0, 1], multiples of 1 / (2 n_bootstraps).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.bootstrap.votes import vote_shares
+    >>> vote_shares(np.array([[0.3, -1.0, 0.0, 2.0], [-1.0, -2.0, -0.1, -3.0]]))
+    array([0.625, 0.   ])
+    """
+    above = (scores > threshold).sum(axis=-1, dtype=np.int32)
+    not_below = (scores >= threshold).sum(axis=-1, dtype=np.int32)
+    return (above + not_below) / (2 * scores.shape[-1])
+
+
+def mix_shares(shares: Floats, weights: Floats) -> Floats:
+    r"""Mixture over the hyperparameter values, :math:`P(+|x)=\sum_\theta\rho_\theta P(+|x,\theta)`.
+
+    Rounded to 12 decimals, so that a mixture that is one half (or one) in exact arithmetic is one
+    half (or one) in floating point too, and the cut at one half does not hang on rounding errors.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (n_theta, n_samples)
+        Vote shares.
+    weights : ndarray, shape (n_theta,)
+        Reliability weights :math:`\rho`, sum 1.
+
+    Returns
+    -------
+    ndarray, shape (n_samples,)
+        Values in [0, 1].
+    """
+    return np.round(weights @ shares, DECIMALS)
+
+
+def tally_block(
+    scores: Floats,
+    counts: NDArray[np.unsignedinteger],
+    *,
+    positive: NDArray[np.bool_],
+    measure: str,
+) -> tuple[Floats, Floats]:
+    """Count the out-of-bag votes of a block of bags and measure its members.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_bags, n_theta, n_samples)
+        Scores of the members on the training records.
+    counts : ndarray of unsigned integers, shape (n_bags, n_samples)
+        The bags.
+    positive : ndarray of bool, shape (n_samples,)
+        Which records belong to the class of interest.
+    measure : str
+        Reliability measure, one of `svmproba.bootstrap.reliability.MEASURES`.
+
+    Returns
+    -------
+    twice_votes : ndarray, shape (n_theta, n_samples)
+        Twice the out-of-bag votes for the class of interest, summed over the bags. Whole numbers,
+        so that the sum over blocks is the same for every block size.
+    reliability : ndarray, shape (n_theta, n_bags)
+        Reliability of every member, NaN where undefined.
+    """
+    out_of_bag = counts == 0
+    twice = (scores > 0).view(np.uint8) + (scores >= 0).view(np.uint8)
+    twice *= out_of_bag.view(np.uint8)[:, np.newaxis, :]
+    reliability = reliability_of_bags(measure, scores, twice, out_of_bag, positive)
+    return twice.sum(axis=0, dtype=np.float64), reliability
+
+
+def out_of_bag_shares(twice_votes: Floats, counts: NDArray[np.unsignedinteger]) -> Floats:
+    """Vote shares of the training records over the bags that left them out.
+
+    Parameters
+    ----------
+    twice_votes : ndarray, shape (n_theta, n_samples)
+        Twice the out-of-bag votes, from `tally_block`.
+    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
+        All bags.
+
+    Returns
+    -------
+    ndarray, shape (n_theta, n_samples)
+        NaN for a record that is in every bag.
+    """
+    n_left_out = len(counts) - np.count_nonzero(counts, axis=0)
+    shares = np.full(twice_votes.shape, np.nan)
+    np.divide(twice_votes, 2 * n_left_out, out=shares, where=n_left_out > 0)
+    return shares
+
+
+def two_columns(P: Floats, plus: int) -> Floats:
+    """Probabilities of both classes, shape (n_samples, 2), from P of the class in column `plus`."""
+    both = np.empty((len(P), 2))
+    both[:, plus] = P
+    both[:, 1 - plus] = 1 - P
+    return both
+
+
+def share_right(P: Floats, positive: NDArray[np.bool_]) -> float:
+    """Share of records on the right side of one half, over those whose probability is not NaN.
+
+    One half itself counts as positive.
+
+    Parameters
+    ----------
+    P : ndarray, shape (n_samples,)
+        Probabilities of the class of interest.
+    positive : ndarray of bool, shape (n_samples,)
+        Which records belong to it.
+
+    Returns
+    -------
+    float
+        NaN where all probabilities are.
+    """
+    known = ~np.isnan(P)
+    if not known.any():
+        return float("nan")
+    return float(((P[known] >= 0.5) == positive[known]).mean())

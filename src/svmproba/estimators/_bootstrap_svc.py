@@ -1,0 +1,353 @@
+"""Bootstrap ensemble of support vector machines whose votes are probabilities (EBB)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svmproba.bootstrap.bags import draw_bags
+from svmproba.bootstrap.blocks import map_blocks, row_blocks
+from svmproba.bootstrap.members import fit_members, input_coef, member_scores, scores_width
+from svmproba.bootstrap.reliability import mean_reliability, weights
+from svmproba.bootstrap.votes import (
+    mix_shares,
+    out_of_bag_shares,
+    share_right,
+    tally_block,
+    two_columns,
+    vote_shares,
+)
+from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from svmproba.estimators._validation import (
+    Floats,
+    as_generator,
+    check_ensemble_parameters,
+    check_gammas,
+    training_set,
+    warn_of_doubts,
+)
+from svmproba.solvers.kernels import Rows
+
+THETA = np.dtype([("C", np.float64), ("gamma", np.float64)])
+KERNEL_PARAMETERS = ("kernel", "degree", "coef0", "n_components")
+
+
+class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    r"""Support vector machines on bootstrap bags whose vote shares are probabilities (EBB).
+
+    For every hyperparameter value :math:`\theta\in\Theta` and every bag :math:`b=1,\dots,B` one
+    SVM is fitted on the bag, with score :math:`f_{\theta,b}`, and measured on the records that
+    the bag left out. With :math:`r_\theta` the mean of that measure over the bags,
+
+    .. math::
+        P(+|x,\theta)=\frac1B\sum_b\Big[1\{f_{\theta,b}(x)>0\}+\tfrac12 1\{f_{\theta,b}(x)=0\}\Big],
+        \qquad P(+|x)=\sum_{\theta\in J}\rho_\theta\,P(+|x,\theta),
+
+    where :math:`J` holds the values with :math:`r_\theta\ge\max_l r_l-\varepsilon` and
+    :math:`\rho_\theta=r_\theta/\sum_{l\in J}r_l` [1]_. All values share the same bags.
+
+    The probability says how stable the sign of the score is under resampling. It is not an
+    estimate of :math:`P(y=+|x)`: with more and more records it tends to 0 or 1 on either side of
+    the boundary. Columns should have comparable scales, see
+    :class:`~sklearn.preprocessing.StandardScaler`.
+
+    Parameters
+    ----------
+    Cs : float, array-like or None, default=None
+        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`. They are used in increasing
+        order, each once. None: the paper's :math:`2^{-5},2^{-4},\dots,2^5`.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
+        Kernel. With ``"precomputed"``, X is the matrix of kernel values with the training records.
+    gammas : {"scale", "auto"}, float or list of these, default="scale"
+        Values of gamma for the kernels rbf, poly and sigmoid, in increasing order, each once.
+        ``"scale"`` is ``1 / (n_features * X.var())`` and ``"auto"`` is ``1 / n_features``.
+    degree : int, default=3
+        Degree of the kernel poly.
+    coef0 : float, default=0.0
+        Offset of the kernels poly and sigmoid.
+    n_bootstraps : int, default=500
+        Number of bags B.
+    epsilon : float, default=inf
+        How far below the best reliability a value of :math:`\theta` may be and still take part.
+        0 keeps the best value (and those tied with it), ``inf`` keeps all.
+    reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
+        Out-of-bag measure :math:`r`. Accuracy rewards the constant classifier when one class is
+        rare; prefer another beyond 80 : 20.
+    pos_label : label or None, default=None
+        The class of interest, counted as positive when :math:`P=\frac12`. None: the larger label.
+    class_weight : dict, "balanced" or None, default=None
+        Factor on C for each class, as in :class:`~sklearn.svm.SVC`.
+    tol : float, default=1e-3
+        Relative duality gap that every member must reach.
+    n_components : int or None, default=None
+        Number of Nyström landmarks where there are too many records for an exact kernel.
+    n_jobs : int or None, default=None
+        Number of jobs, as in joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Draws the bags and the landmarks.
+    verbose : int, default=0
+        Positive: print the progress of `fit` to stderr.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (2,)
+        Labels, sorted.
+    pos_label_ : label
+        The class of interest.
+    thetas_ : structured ndarray, shape (n_theta,), fields "C" and "gamma"
+        The hyperparameter values: all C of the smallest gamma, then all C of the next. The field
+        gamma is NaN for kernels without it.
+    coef_ : ndarray, shape (n_theta, n_bootstraps, n_features_in_)
+        Coefficients, for the linear kernel only.
+    intercept_ : ndarray, shape (n_theta, n_bootstraps)
+        Intercepts.
+    duality_gap_ : ndarray, shape (n_theta, n_bootstraps)
+        Relative duality gap of every member, a bound on how far it is from the optimum.
+    counts_ : ndarray of uint8, shape (n_bootstraps, n_samples)
+        The bags: how often each record was drawn.
+    n_redraws_ : int
+        Bags that were drawn again because they lacked a class.
+    reliability_ : ndarray, shape (n_theta,)
+        Mean out-of-bag measure over the bags where it is defined.
+    weights_ : ndarray, shape (n_theta,)
+        Weights :math:`\rho_\theta`, sum 1.
+    oob_proba_ : ndarray, shape (n_samples, 2)
+        Probabilities of the training records from the bags that left them out, columns as
+        `classes_`; NaN for a record that was in every bag or has weight 0.
+    oob_score_ : float
+        Accuracy of ``oob_proba_`` cut at one half, over the records where it is defined.
+    threshold_ : float
+        Cut of the scores, 0.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns, where X has string names.
+
+    Notes
+    -----
+    `sample_weight` is a price, not a count: it multiplies C for its record, and bags are drawn
+    from the records with positive weight, each with the same probability. A record of weight 2
+    therefore is not the same as two records: two would be drawn independently.
+
+    There is no ``decision_function``: the label is the cut of the probability, and no single
+    score has the same order as the vote shares. `score_samples_array` gives the members' scores.
+
+    References
+    ----------
+    .. [1] S. Benítez-Peña, R. Blanquero, E. Carrizosa and P. Ramírez-Cobo, *Cost-sensitive
+       probabilistic predictions for support vector machines*.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from svmproba import BootstrapSVC
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), BootstrapSVC(n_bootstraps=20, random_state=0))
+    >>> model.fit(X, y).predict_proba(X).shape
+    (569, 2)
+    >>> bool(model[-1].oob_score_ > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        Cs: ArrayLike | None = None,
+        *,
+        kernel: str = "linear",
+        gammas: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_bootstraps: int = 500,
+        epsilon: float = np.inf,
+        reliability: str = "accuracy",
+        pos_label: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
+        tol: float = 1e-3,
+        n_components: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.kernel = kernel
+        self.gammas = gammas
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_bootstraps = n_bootstraps
+        self.epsilon = epsilon
+        self.reliability = reliability
+        self.pos_label = pos_label
+        self.class_weight = class_weight
+        self.tol = tol
+        self.n_components = n_components
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> BootstrapSVC:
+        """Fit all members and weigh the hyperparameter values.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Training records; their kernel values (n_samples, n_samples) if precomputed.
+        y : array-like, shape (n_samples,)
+            Labels, two classes with at least two records each.
+        sample_weight : array-like, shape (n_samples,), optional
+            Factor on C for each record; a record of weight 0 counts as absent.
+
+        Returns
+        -------
+        self : BootstrapSVC
+            Fitted estimator.
+        """
+        Cs = check_ensemble_parameters(self)
+        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        pairwise = self.kernel == "precomputed"
+        data = training_set(
+            rows, labels, sample_weight, self.class_weight, self.pos_label, pairwise=pairwise
+        )
+        gammas = check_gammas(self.gammas, self.kernel, data.X)
+        rng = as_generator(self.random_state)
+        counts, n_redraws = draw_bags(self.n_bootstraps, data.positive, rng)
+        n_bags, metadata = len(gammas) * len(counts), {"sample_weight": sample_weight}
+        progress = FitProgress(self, n_bags, X=rows, y=labels, metadata=metadata)
+        kernel = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
+        members, training = fit_members(
+            data.X,
+            data.positive,
+            counts,
+            kernel={**kernel, "rng": rng},
+            gammas=gammas,
+            Cs=Cs,
+            weight=data.weight,
+            tol=self.tol,
+            tally=partial(tally_block, positive=data.positive, measure=self.reliability),
+            n_jobs=self.n_jobs,
+            report=progress,
+        )
+        self._members, self._plus, self._present = members, data.plus, data.present
+        self.classes_, self.pos_label_ = data.classes, data.classes[data.plus]
+        self.thetas_ = np.array([(C, gamma) for gamma in gammas for C in Cs], dtype=THETA)
+        self.intercept_, self.duality_gap_ = members.intercept, training.gap
+        self.counts_, self.n_redraws_ = data.spread(counts, 0), n_redraws
+        self.threshold_ = 0.0
+        self.reliability_ = mean_reliability(training.reliability)
+        self.weights_ = weights(self.reliability_, self.epsilon)
+        P = mix_shares(out_of_bag_shares(training.twice_votes, counts), self.weights_)
+        self.oob_proba_ = two_columns(data.spread(P, np.nan), self._plus)
+        self.oob_score_ = share_right(P, data.positive)
+        warn_of_doubts(self)
+        progress.finish()
+        return self
+
+    @property
+    def coef_(self) -> Floats:
+        """Coefficients of the members, for the linear kernel only."""
+        if self._members.feature_maps[0].kernel != "linear":
+            raise AttributeError("coef_ is only available with kernel='linear'.")
+        return input_coef(self._members)
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Probabilities of both classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, 2)
+            Columns as `classes_`; rows sum to one.
+        """
+        return two_columns(mix_shares(self.vote_shares(X), self.weights_), self._plus)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Labels: the class of interest where its probability is at least one half.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            Labels.
+        """
+        chosen = self.predict_proba(X)[:, self._plus] >= 0.5
+        return self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
+
+    def vote_shares(self, X: ArrayLike) -> Floats:
+        r"""Probability of the class of interest for each hyperparameter value.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray, shape (n_theta, n_samples)
+            Vote shares :math:`P(+|x,\theta)`.
+        """
+        rows = self._check_new(X)
+
+        def block_shares(block: slice) -> Floats:
+            return vote_shares(member_scores(self._members, rows[block]), self.threshold_)
+
+        return np.concatenate(map_blocks(block_shares, self._blocks(rows), self.n_jobs)).T
+
+    def score_samples_array(self, X: ArrayLike) -> Iterator[tuple[slice, Floats]]:
+        r"""Scores :math:`f_{\theta,b}(x)` of all members, block by block of records.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Records.
+
+        Yields
+        ------
+        block : slice
+            Which records these are.
+        scores : ndarray, shape (n_theta, n_bootstraps, n_records_of_the_block)
+            Their scores; a block takes about 16 MiB.
+        """
+        rows = self._check_new(X)
+        return (
+            (block, np.moveaxis(member_scores(self._members, rows[block]), 0, -1))
+            for block in self._blocks(rows)
+        )
+
+    def _check_new(self, X: ArrayLike) -> Rows:
+        check_is_fitted(self, "intercept_")
+        # Blocks are turned into float64 one by one: a float32 table is not copied as a whole.
+        dtypes = [np.float64, np.float32]
+        rows: Rows = validate_data(self, X, accept_sparse="csr", dtype=dtypes, reset=False)
+        if self._present is not None and self._members.feature_maps[0].kernel == "precomputed":
+            rows = rows[:, self._present]
+        return rows
+
+    def _blocks(self, rows: Rows) -> list[slice]:
+        return row_blocks(rows.shape[0], rows.shape[1] + scores_width(self._members))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Two classes; sparse rows; pairwise with a precomputed kernel."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags

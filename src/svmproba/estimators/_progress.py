@@ -1,0 +1,74 @@
+"""Progress of a fit: scikit-learn's callbacks where it has them, a line on stderr with verbose."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn < 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stand-in: this scikit-learn has no callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Give the method back: this scikit-learn has no callbacks."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
+
+SECONDS_BETWEEN_LINES = 1.0
+
+
+class FitProgress:
+    """Reports the bags of one fit as they are done; to be called from the fitting thread alone.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The one being fitted; its ``verbose`` asks for lines on stderr.
+    n_bags : int
+        Bags in all, over all feature maps.
+    **data
+        What callbacks may ask for: ``X``, ``y`` and ``metadata``.
+    """
+
+    def __init__(self, estimator: Any, n_bags: int, **data: Any) -> None:
+        self._estimator, self._data = estimator, data
+        self._n_bags, self._n_done = n_bags, 0
+        self._started = self._printed = time.monotonic()
+        self._context = None
+        if hasattr(estimator, "_init_callback_context"):
+            self._context = estimator._init_callback_context(max_subtasks=n_bags)
+            self._context.call_on_fit_task_begin(estimator=estimator, **data)
+
+    def __call__(self, n_done_now: int) -> None:
+        """Note that so many more bags are done."""
+        self._n_done += n_done_now
+        if self._context is not None and hasattr(self._estimator, "_skl_callbacks"):
+            for _ in range(n_done_now):
+                bag = self._context.subcontext(task_name="bag")
+                bag.call_on_fit_task_begin(estimator=self._estimator)
+                bag.call_on_fit_task_end(estimator=self._estimator)
+        if self._estimator.verbose:
+            self._print_line()
+
+    def finish(self) -> None:
+        """Tell the callbacks that the estimator is fitted."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(
+                estimator=self._estimator, reconstruction_attributes={}, **self._data
+            )
+
+    def _print_line(self) -> None:
+        now = time.monotonic()
+        elapsed, left = now - self._started, self._n_bags - self._n_done
+        if left and now - self._printed < SECONDS_BETWEEN_LINES:
+            return
+        self._printed = now
+        when = f"{elapsed * left / self._n_done:.0f} s left" if left else f"done in {elapsed:.1f} s"
+        name = type(self._estimator).__name__
+        print(f"{name}: {self._n_done} of {self._n_bags} bags, {when}", file=sys.stderr, flush=True)

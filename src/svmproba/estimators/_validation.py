@@ -1,0 +1,245 @@
+"""Checks of parameters and data, shared by all estimators.
+
+Every error names the parameter, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from svmproba.bootstrap.reliability import MEASURES
+from svmproba.solvers.kernels import Rows, check_kernel, resolve_gamma
+
+Floats = NDArray[np.float64]
+
+PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))
+
+
+def check_integer(name: str, value: object, minimum: int) -> None:
+    """Refuse anything but an integer not below the minimum."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}.")
+
+
+def check_number(name: str, value: object, low: float, high: float, allowed: str) -> None:
+    """Refuse anything but a real number in [low, high]; NaN is in no interval."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+        raise ValueError(f"{name} must be {allowed}, got {value!r}.")
+
+
+def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Refuse anything but one of the names."""
+    if not isinstance(value, str) or value not in allowed:
+        options = ", ".join(repr(option) for option in allowed)
+        raise ValueError(f"{name} must be one of {options}, got {value!r}.")
+
+
+def check_Cs(Cs: ArrayLike | None) -> Floats:
+    """Distinct values of C in increasing order; None gives the paper's grid."""
+    if Cs is None:
+        return PAPER_CS.copy()
+    try:
+        grid = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+    except (TypeError, ValueError):
+        grid = np.empty(0)
+    if grid.ndim != 1 or grid.size == 0 or not np.all((grid > 0) & np.isfinite(grid)):
+        raise ValueError(
+            f"Cs must be a positive finite number or a non-empty list of such, got {Cs!r}."
+        )
+    return np.unique(grid)
+
+
+def check_ensemble_parameters(estimator: Any) -> Floats:
+    """Check what can be checked without data; gives the values of C."""
+    check_kernel(estimator.kernel, estimator.degree, estimator.coef0)
+    check_integer("n_bootstraps", estimator.n_bootstraps, 1)
+    check_number("epsilon", estimator.epsilon, 0, np.inf, "a number >= 0, infinity included")
+    check_option("reliability", estimator.reliability, MEASURES)
+    check_number("tol", estimator.tol, np.finfo(np.float64).tiny, 1, "a number in (0, 1]")
+    if estimator.n_components is not None:
+        check_integer("n_components", estimator.n_components, 1)
+    return check_Cs(estimator.Cs)
+
+
+def check_gammas(gammas: Any, kernel: str, X: Rows) -> Floats:
+    """Distinct values of gamma in increasing order; one NaN for a kernel without gamma."""
+    if kernel in ("linear", "precomputed"):
+        return np.array([np.nan])
+    values = [gammas] if isinstance(gammas, (str, Real)) else gammas
+    try:
+        grid = np.unique([resolve_gamma(value, X) for value in values])
+    except (TypeError, ValueError):
+        grid = np.empty(0)
+    if grid.size == 0:
+        raise ValueError(
+            f"gammas must be 'scale', 'auto', a positive finite number or a non-empty list of "
+            f"such, got {gammas!r}."
+        )
+    return grid
+
+
+def check_binary(y: NDArray[Any]) -> None:
+    """Refuse a target that is no classification or has more than two classes."""
+    check_classification_targets(y)
+    target = type_of_target(y, input_name="y", raise_unknown=True)
+    if target != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {target}: "
+            f"y has {len(np.unique(y))} classes, and multiclass is not supported yet."
+        )
+
+
+def encode_two_classes(y: NDArray[Any], pos_label: object) -> tuple[NDArray[Any], int]:
+    """Sorted labels of a two-class target and the place of the class of interest among them."""
+    classes, sizes = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must have two classes, got one class only: {classes.tolist()!r}.")
+    if sizes.min() < 2:
+        raise ValueError(
+            f"Every class needs at least 2 records, one for a bag and one to be left out of it; "
+            f"class {classes.tolist()[sizes.argmin()]!r} of y has 1."
+        )
+    if pos_label is None:
+        return classes, 1
+    places = np.flatnonzero(classes == pos_label)
+    if len(places) != 1:
+        raise ValueError(
+            f"pos_label must be None or one of the classes {classes.tolist()!r}, got {pos_label!r}."
+        )
+    return classes, int(places[0])
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, X: Rows) -> Floats | None:
+    """Weights as floats, non-negative and not all zero."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(X.shape[0], float(sample_weight))
+    weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weight.ndim != 1:
+        raise ValueError(f"sample_weight must be 1-D, got shape {weight.shape}.")
+    check_consistent_length(X, weight)
+    if weight.min() < 0:
+        raise ValueError(f"sample_weight must not be negative, got {weight.min()}.")
+    if weight.max() == 0:
+        raise ValueError("sample_weight must not be zero for every record.")
+    return weight
+
+
+class TrainingSet(NamedTuple):
+    """Records of positive weight, ready for bags.
+
+    Attributes
+    ----------
+    X : ndarray or CSR, shape (n, n_features)
+        Records, or their kernel matrix (n, n).
+    classes : ndarray, shape (2,)
+        Labels, sorted.
+    plus : int
+        Place of the class of interest among the classes.
+    positive : ndarray of bool, shape (n,)
+        Which records belong to the class of interest.
+    weight : ndarray, shape (n,) or None
+        Factor on C for each record; None where all are one.
+    present : ndarray of int, shape (n,) or None
+        Places of these records among those given; None where none was left out.
+    n_given : int
+        Number of records given.
+    """
+
+    X: Rows
+    classes: NDArray[Any]
+    plus: int
+    positive: NDArray[np.bool_]
+    weight: Floats | None
+    present: NDArray[np.intp] | None
+    n_given: int
+
+    def spread(self, values: NDArray[Any], fill: float) -> NDArray[Any]:
+        """Put values (..., n) of these records at the places (..., n_given) they came from."""
+        if self.present is None:
+            return values
+        spread = np.full((*values.shape[:-1], self.n_given), fill, dtype=values.dtype)
+        spread[..., self.present] = values
+        return spread
+
+
+def training_set(
+    X: Rows,
+    y: NDArray[Any],
+    sample_weight: ArrayLike | None,
+    class_weight: Any,
+    pos_label: object,
+    *,
+    pairwise: bool,
+) -> TrainingSet:
+    """Leave out records of weight 0, encode the labels, multiply sample and class weights."""
+    check_binary(y)
+    if pairwise and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X must be a square matrix of kernel values with kernel='precomputed', got shape "
+            f"{X.shape}."
+        )
+    weight, present, n_given = check_sample_weight(sample_weight, X), None, X.shape[0]
+    if weight is not None and weight.min() == 0:
+        present = np.flatnonzero(weight)
+        X, y, weight = X[present], y[present], weight[present]
+        X = X[:, present] if pairwise else X
+    classes, plus = encode_two_classes(y, pos_label)
+    positive = y == classes[plus]
+    if class_weight is not None:
+        factor = _class_factors(class_weight, classes, y)
+        weight = factor if weight is None else weight * factor
+    return TrainingSet(X, classes, plus, positive, weight, present, n_given)
+
+
+def _class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[Any]) -> Floats:
+    if not isinstance(class_weight, dict) and class_weight != "balanced":
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}.")
+    per_class = compute_class_weight(class_weight, classes=classes, y=y)
+    if not np.all((per_class > 0) & np.isfinite(per_class)):
+        raise ValueError(f"class_weight must be positive and finite, got {class_weight!r}.")
+    return np.asarray(per_class[np.searchsorted(classes, y)], dtype=np.float64)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Make a generator from scikit-learn's ``random_state``."""
+    entropy = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
+    return np.random.default_rng(entropy)
+
+
+def warn_of_doubts(estimator: Any) -> None:
+    """Warn of members that did not converge and of out-of-bag figures that do not exist."""
+    gaps, n_bags = estimator.duality_gap_, estimator.n_bootstraps
+    open_gaps = gaps[~(gaps <= estimator.tol)]
+    if open_gaps.size:
+        message = (
+            f"{open_gaps.size} of {gaps.size} models did not reach a relative duality gap of "
+            f"tol={estimator.tol}; the largest is {open_gaps.max():.2g}."
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    n_always_in = np.count_nonzero(estimator.counts_.all(axis=0))
+    if n_always_in:
+        message = (
+            f"{n_always_in} records are in every bag, so their oob_proba_ is NaN: "
+            f"n_bootstraps={n_bags} is small."
+        )
+        warnings.warn(message, UserWarning, stacklevel=3)
+    if np.isnan(estimator.reliability_).any():
+        message = (
+            f"reliability={estimator.reliability!r} is defined in none of the {n_bags} bags, "
+            f"so all weights_ are equal."
+        )
+        warnings.warn(message, UserWarning, stacklevel=3)

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import itertools
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+from svmproba.bootstrap.blocks import map_blocks, row_blocks
+from svmproba.bootstrap.votes import (
+    mix_shares,
+    out_of_bag_shares,
+    share_right,
+    tally_block,
+    vote_shares,
+)
+
+
+@pytest.fixture
+def scores():
+    """Scores (n_bags, n_theta, n) with many exact zeros."""
+    return np.random.default_rng(0).integers(-2, 3, size=(8, 3, 12)).astype(float)
+
+
+@pytest.fixture
+def counts():
+    return np.random.default_rng(1).multinomial(12, np.full(12, 1 / 12), size=8).astype(np.uint8)
+
+
+def vote(f, threshold=0.0):
+    return 1.0 if f > threshold else 0.5 if f == threshold else 0.0
+
+
+@pytest.mark.parametrize("threshold", [0.0, -1.0])
+def test_vote_shares_by_loop(scores, threshold):
+    shares = vote_shares(np.moveaxis(scores, 0, -1), threshold)
+    assert shares.shape == (3, 12)
+    for theta, i in np.ndindex(shares.shape):
+        assert shares[theta, i] == np.mean([vote(f, threshold) for f in scores[:, theta, i]])
+
+
+def test_out_of_bag_shares_by_loop(scores, counts):
+    positive = np.arange(12) % 2 == 0
+    counts[:, 5] = 1  # in every bag
+    twice, _ = tally_block(scores, counts, positive=positive, measure="accuracy")
+    shares = out_of_bag_shares(twice, counts)
+    assert np.isnan(shares[:, 5]).all()
+    for theta, i in np.ndindex(shares.shape):
+        votes = [vote(scores[b, theta, i]) for b in range(8) if counts[b, i] == 0]
+        if votes:
+            assert shares[theta, i] == pytest.approx(np.mean(votes), abs=1e-15)
+
+
+def test_more_bags_than_a_byte_can_count():
+    n_bags = 300
+    counts = np.zeros((n_bags, 2), dtype=np.uint8)
+    twice, _ = tally_block(
+        np.ones((n_bags, 1, 2)), counts, positive=np.array([True, False]), measure="accuracy"
+    )
+    assert twice.tolist() == [[600, 600]]
+
+
+def test_tally_can_be_sent_to_another_process(scores, counts):
+    tally = partial(tally_block, positive=np.arange(12) < 5, measure="g_mean")
+    votes, values = pickle.loads(pickle.dumps(tally))(scores, counts)
+    assert np.array_equal(votes, tally(scores, counts)[0])
+    assert np.array_equal(values, tally(scores, counts)[1], equal_nan=True)
+
+
+def test_a_half_and_a_one_survive_the_mixture():
+    rng = np.random.default_rng(0)
+    mixtures = [rho / rho.sum() for rho in rng.random((200, 11))]
+    assert any(rho @ np.full(11, 0.5) < 0.5 for rho in mixtures)  # the danger is real
+    for rho in mixtures:
+        assert mix_shares(np.full((11, 1), 0.5), rho) == 0.5
+        assert mix_shares(np.ones((11, 1)), rho) == 1.0
+
+
+def test_mixture_keeps_nan():
+    shares = np.array([[0.5, np.nan], [1.0, np.nan]])
+    mixed = mix_shares(shares, np.array([1.0, 0.0]))
+    assert mixed[0] == 0.5
+    assert np.isnan(mixed[1])
+
+
+def test_share_right_counts_a_half_as_positive_and_skips_nan():
+    P = np.array([0.5, 0.5, 0.9, np.nan])
+    assert share_right(P, np.array([True, False, True, True])) == pytest.approx(2 / 3)
+    assert np.isnan(share_right(np.array([np.nan]), np.array([True])))
+
+
+@pytest.mark.parametrize(("n_rows", "width"), [(1, 1), (1000, 10**5), (10**6, 5500), (7, 10**9)])
+def test_row_blocks_cover_all_rows_within_the_budget(n_rows, width):
+    blocks = row_blocks(n_rows, width)
+    assert blocks[0].start == 0
+    assert blocks[-1].stop == n_rows
+    assert all(a.stop == b.start for a, b in itertools.pairwise(blocks))
+    longest = max(block.stop - block.start for block in blocks)
+    assert longest == 1 or longest * width * 8 <= 16 * 2**20
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+def test_map_blocks_keeps_the_order(n_jobs):
+    blocks = [slice(k, k + 1) for k in range(20)]
+    assert map_blocks(lambda block: block.start, blocks, n_jobs) == list(range(20))
