@@ -1,0 +1,231 @@
+"""Are the probabilities as often right as they say? Numbers are stored first, drawn later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from svmproba.evaluation._drawing import (
+    GUIDE_COLOR,
+    NEGATIVE_COLOR,
+    axes_below,
+    column_of,
+    own_axes,
+    tidy,
+)
+from svmproba.evaluation.metrics import Label, ReliabilityCurve, positive_label, reliability_curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class ReliabilityDisplay:
+    """Reliability diagram with exact limits, and how often each probability was said.
+
+    Above, the observed share of positives in each bin of predicted probability with its
+    Clopper–Pearson limits; below, the number of records in each bin. Build it with
+    :meth:`from_estimator` or :meth:`from_predictions`.
+
+    Parameters
+    ----------
+    curve : ReliabilityCurve
+        From :func:`svmproba.evaluation.reliability_curve`.
+    proba : array-like of shape (n,)
+        The predicted probabilities, for the histogram.
+    name : str, default=None
+        Name in the legend.
+    pos_label : label, default=None
+        Class of interest, for the axis labels.
+
+    Attributes
+    ----------
+    ax_, histogram_ax_ : matplotlib Axes
+        The diagram; the histogram below it, ``None`` where it was not asked for.
+    figure_ : matplotlib Figure
+    errorbar_ : matplotlib ErrorbarContainer
+
+    Examples
+    --------
+    >>> from svmproba.evaluation import ReliabilityDisplay
+    >>> display = ReliabilityDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])
+    >>> display.ax_.get_ylabel()
+    'observed share of 1'
+    """
+
+    def __init__(
+        self,
+        curve: ReliabilityCurve,
+        proba: ArrayLike,
+        *,
+        name: str | None = None,
+        pos_label: Label = None,
+    ) -> None:
+        self.curve = curve
+        self.proba = proba
+        self.name = name
+        self.pos_label = pos_label
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        histogram: bool = True,
+        color: str = NEGATIVE_COLOR,
+    ) -> ReliabilityDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; ``None`` makes a figure. Several displays can share axes, the
+            histogram being drawn for those that ask for it.
+        name : str, default=None
+            Name in the legend, instead of the stored one.
+        histogram : bool, default=True
+            Whether to draw the histogram below the diagram.
+        color : str
+            Any matplotlib colour.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        self.ax_ = ax = own_axes() if ax is None else ax
+        self.figure_ = ax.figure
+        curve, positive = self.curve, "positives" if self.pos_label is None else self.pos_label
+        if not any(line.get_label() == "reliable" for line in ax.lines):
+            ax.plot([0, 1], [0, 1], ":", color=GUIDE_COLOR, lw=1.2, label="reliable")
+        # Rounding may put a limit a hair inside the share it bounds; lengths stay non-negative.
+        lengths = np.maximum([curve.observed - curve.lower, curve.upper - curve.observed], 0.0)
+        ax.plot(curve.mean_predicted, curve.observed, color=color, lw=1, alpha=0.35)
+        self.errorbar_ = ax.errorbar(
+            curve.mean_predicted,
+            curve.observed,
+            lengths,
+            fmt="o",
+            ms=5.5,
+            elinewidth=1.2,
+            capsize=3,
+            color=color,
+            clip_on=False,
+            zorder=3,
+            label=name or self.name,
+        )
+        ax.set(xlim=(0, 1), ylim=(0, 1), ylabel=f"observed share of {positive}")
+        tidy(ax)
+        ax.legend(loc="lower right", frameon=False, fontsize="small")
+        self.histogram_ax_ = self._plot_histogram(color) if histogram else None
+        if histogram or ax.xaxis.get_tick_params().get("labelbottom", True):
+            (self.histogram_ax_ or ax).set_xlabel(f"predicted probability of {positive}")
+        return self
+
+    def _plot_histogram(self, color: str) -> Axes:
+        from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+        below = axes_below(self.ax_)
+        below.hist(self.proba, [k / 20 for k in range(21)], color=color, alpha=0.85, rwidth=0.92)
+        # Vote shares pile up at 0 and 1: a linear axis would hide every other record.
+        below.set_yscale("log")
+        below.set_ylim(bottom=0.7)
+        below.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        below.yaxis.set_minor_formatter(NullFormatter())
+        below.set_ylabel("records")
+        self.ax_.tick_params(labelbottom=False)
+        tidy(below)
+        return below
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        n_bins: int = 10,
+        strategy: Literal["uniform", "quantile"] = "uniform",
+        confidence: float = 0.95,
+        pos_label: Label = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ReliabilityDisplay:
+        """Draw the reliability of a fitted classifier on records it has not seen.
+
+        Parameters
+        ----------
+        estimator : fitted classifier with ``predict_proba``
+        X : table of shape (n, n_features)
+        y : array-like of shape (n,)
+        n_bins, strategy, confidence
+            As in :func:`svmproba.evaluation.reliability_curve`.
+        pos_label : label, default=None
+            Class of interest, by default the estimator's ``pos_label`` or larger class.
+        name : str, default=None
+            Name in the legend, by default the estimator's class.
+        ax : matplotlib Axes, default=None
+        **kwargs
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        column, positive = column_of(estimator, pos_label)
+        return cls.from_predictions(
+            y,
+            estimator.predict_proba(X)[:, column],
+            n_bins=n_bins,
+            strategy=strategy,
+            confidence=confidence,
+            pos_label=positive,
+            name=name or type(estimator).__name__,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        proba: ArrayLike,
+        *,
+        n_bins: int = 10,
+        strategy: Literal["uniform", "quantile"] = "uniform",
+        confidence: float = 0.95,
+        pos_label: Label = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ReliabilityDisplay:
+        """Draw the reliability of probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+        proba : array-like of shape (n,)
+            Predicted probability of the class of interest.
+        n_bins, strategy, confidence, pos_label
+            As in :func:`svmproba.evaluation.reliability_curve`.
+        name : str, default=None
+            Name in the legend.
+        ax : matplotlib Axes, default=None
+        **kwargs
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        curve = reliability_curve(
+            y_true,
+            proba,
+            n_bins=n_bins,
+            strategy=strategy,
+            confidence=confidence,
+            pos_label=pos_label,
+        )
+        positive = positive_label(y_true, pos_label)
+        return cls(curve, proba, name=name or "observed", pos_label=positive).plot(ax, **kwargs)

@@ -1,0 +1,90 @@
+"""The numbers printed in the paper, to stand beside ours.
+
+Tables 1 to 6 of S. Benítez-Peña, R. Blanquero, E. Carrizosa and P. Ramírez-Cobo,
+"Cost-sensitive probabilistic predictions for support vector machines", European Journal of
+Operational Research, doi:10.1016/j.ejor.2023.09.027.
+
+1. Data sets: records, attributes, positives, size of the validation part.
+2. Mean squared error of EBB and the methods it is compared with.
+3. Mean squared error among positives, CEBB1 and CEBB2, by wanted true positive rate.
+4. The same among negatives.
+5. Area under the ROC curve of EBB and the methods it is compared with.
+6. Area under the ROC curve, CEBB1 and CEBB2, by wanted true positive rate.
+"""
+
+from __future__ import annotations
+
+import csv
+from importlib.resources import files
+
+_FILES = {
+    1: "table1_datasets.csv",
+    2: "table2_mse.csv",
+    3: "table3_positive_mse.csv",
+    4: "table4_negative_mse.csv",
+    5: "table5_auc.csv",
+    6: "table6_auc.csv",
+}
+_TEXT_COLUMNS = ("dataset", "method")
+
+
+def read_table(number: int) -> list[dict[str, str | float]]:
+    """Read a table of the paper.
+
+    Parameters
+    ----------
+    number : int
+        1 to 6, see the module's docstring.
+
+    Returns
+    -------
+    list of dict
+        One entry for each row, in the order of print.
+
+    Examples
+    --------
+    >>> from svmproba.paper.tables import read_table
+    >>> read_table(3)[0]
+    {'dataset': 'absenteeism', 'method': 'cebb1', 'tpr_0': 0.266, 'tpr_0.5': 0.266, ...}
+    """
+    if number not in _FILES:
+        raise ValueError(f"number must be one of {list(_FILES)}, got {number!r}")
+    text = (files(__package__) / "printed" / _FILES[number]).read_text(encoding="utf-8")
+    return [
+        {key: value if key in _TEXT_COLUMNS else float(value) for key, value in row.items()}
+        for row in csv.DictReader(text.splitlines())
+    ]
+
+
+def printed(number: int, dataset: str, column: str, method: str | None = None) -> float:
+    """Look up one number of the paper.
+
+    Parameters
+    ----------
+    number : int
+        Table, 1 to 6.
+    dataset, column : str
+        Row and column.
+    method : {"cebb1", "cebb2"}, default=None
+        Needed by tables 3, 4 and 6.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from svmproba.paper.tables import printed
+    >>> printed(2, "wisconsin", "ebb"), printed(3, "wisconsin", "tpr_1", method="cebb1")
+    (0.018, 0.018)
+    """
+    rows = [
+        row
+        for row in read_table(number)
+        if row["dataset"] == dataset and row.get("method") == method
+    ]
+    if len(rows) != 1 or column not in rows[0]:
+        raise ValueError(
+            f"table {number} has no entry dataset={dataset!r}, column={column!r}, method={method!r}"
+        )
+    return float(rows[0][column])

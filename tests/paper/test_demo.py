@@ -1,0 +1,71 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from svmproba import BootstrapSVC
+from svmproba.paper.datasets import load_dataset
+from svmproba.paper.demo import best_theta_proba, fold_progress, main
+from svmproba.paper.figures import example_records
+from svmproba.paper.preprocessing import make_preprocessor
+
+
+def test_demo_end_to_end(tmp_path, capsys):
+    main(["--bootstraps", "20", "--jobs", "1", "--out", str(tmp_path / "new" / "out")])
+    said = capsys.readouterr().out
+    assert "569 records, 30 attributes, 212 malignant" in said
+    assert said.count("fold ") == 10
+    row = next(line for line in said.splitlines() if line.startswith("EBB, all values of C"))
+    _, mse, mse_se, mse_paper, auc, _, auc_paper = (
+        row.replace("(", "").replace(")", "").rsplit(maxsplit=6)
+    )
+    assert (mse_paper, auc_paper) == ("0.018", "0.996")
+    assert 0.005 < float(mse) < 0.035
+    assert 0 < float(mse_se) < 0.02
+    assert float(auc) > 0.97
+    assert "one hold-out of 57 records" in said
+    for name in ("score_histograms", "reliability", "overview"):
+        with Image.open(tmp_path / "new" / "out" / f"{name}.png") as image:
+            assert min(image.size) > 600
+            assert len(np.unique(np.asarray(image.convert("L")))) > 20
+
+
+def test_best_theta_is_the_refit_with_epsilon_zero():
+    X, y = load_dataset("wisconsin")
+    rows = make_preprocessor(X).fit_transform(X)
+    options = {"Cs": [0.05, 1.0, 20.0], "n_bootstraps": 40, "random_state": 0}
+    kept_all = BootstrapSVC(**options).fit(rows[::2], y[::2])
+    refit = BootstrapSVC(**options, epsilon=0.0).fit(rows[::2], y[::2])
+    proba = best_theta_proba(kept_all, rows[1::2])
+    np.testing.assert_array_equal(proba, refit.predict_proba(rows[1::2])[:, 1])
+    assert not np.array_equal(proba, kept_all.predict_proba(rows[1::2])[:, 1])
+
+
+def test_progress_on_a_terminal_and_in_a_file():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        show = fold_progress(stream)
+        for done in range(3):
+            show(done, 2)
+    assert terminal.getvalue().count("\r") == 3
+    assert terminal.getvalue().count("\n") == 1
+    assert "#" * 15 + " " in terminal.getvalue()
+    assert file.getvalue().count("\n") == 2
+    assert "fold  2 of 2" in file.getvalue()
+
+
+def test_example_records():
+    scores = np.array([[-3, -2], [-1, -2], [-1, 1], [1, 2], [-0.1, -0.2]])
+    assert example_records(scores) == (1, 2, 3)
+    assert example_records(np.array([[-1, 1], [-2, 3]])) == (0, 0, 1)
+
+
+def test_bad_arguments(capsys):
+    with pytest.raises(SystemExit):
+        main(["--bootstraps", "0"])
+    assert "--bootstraps must be at least 1, got 0" in capsys.readouterr().err

@@ -1,0 +1,69 @@
+"""The core works without the optional dependencies."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import svmproba
+
+BLOCK = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+"""
+OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow", "rich", "torch"}
+
+
+def run_without(blocked, code):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", BLOCK.format(blocked=blocked) + code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(Path(svmproba.__file__).parents[1])},
+    )
+
+
+def test_import_and_fit_without_optional_dependencies():
+    code = """
+import numpy as np
+import svmproba
+import svmproba.evaluation
+import svmproba.paper.datasets, svmproba.paper.protocol, svmproba.paper.tables
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
+model = svmproba.BootstrapSVC(n_bootstraps=40, Cs=[1.0], random_state=0).fit(X, y)
+assert svmproba.evaluation.mse(y, model.predict_proba(X)[:, 1]) <= 1
+"""
+    done = run_without(OPTIONAL, code)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "from svmproba.evaluation import ReliabilityDisplay\n"
+            "ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.7])",
+            "pip install 'svmproba[plot]'",
+        ),
+        (
+            "from svmproba.paper.datasets import load_dataset\nload_dataset('wisconsin')",
+            "pip install pandas",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(code, message):
+    done = run_without(OPTIONAL, code)
+    assert done.returncode == 1
+    assert "ImportError" in done.stderr
+    assert message in done.stderr
