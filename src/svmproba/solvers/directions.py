@@ -1,13 +1,12 @@
 r"""Newton directions: solve :math:`(E + \sigma A_J^\top\Omega A_J)\,p = -g`.
 
 :math:`E` is the identity with a zero for the unpenalised bias, :math:`J` the set of records
-strictly between their bounds, :math:`\Omega` their relative penalties. Three ways, the cheapest is taken at every step:
+strictly between their bounds, :math:`\Omega` their relative penalties. Two ways:
 
 * *primal*: Cholesky of the matrix itself; its Gram part is updated only by the records that
   entered or left :math:`J`;
 * *dual*: the bordered system of size :math:`|J|` (Woodbury) on the shared kernel matrix, when
-  :math:`|J|` is smaller than the number of columns;
-* *conjugate gradients* with row products, when both are large.
+  :math:`|J|` is smaller than the number of columns.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from .problem import JIT
-from .rows import gram_add, row_add, row_dot
+from .rows import gram_add, row_dot
 
 _TINY = 1e-12
 
@@ -63,97 +62,69 @@ def back_solve(u, size, x):
 
 
 @njit(**JIT)
-def primal_direction(table, d, g, sigma, gram, square, p):
-    """Cholesky in the space of the columns; ``gram`` holds the upper triangle of A_J' O A_J."""
+def primal_system(d, g, sigma, gram, square, x):
+    """Write the system in the space of the columns; ``gram`` is the upper part of A_J' O A_J."""
     width = g.shape[0]
     for i in range(width):
         for j in range(i, width):
             square[i, j] = sigma * gram[i, j]
         square[i, i] += 1.0
-        p[i] = -g[i]
+        x[i] = -g[i]
     square[d, d] -= 1.0 - _TINY * (1.0 + sigma)
-    factor(square, width)
-    back_solve(square, width, p)
 
 
 @njit(**JIT)
-def dual_direction(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, square, x, e, p):
-    r"""Woodbury: :math:`(K_{JJ}+(\sigma\Omega)^{-1})x - y_J p_b = -A_J g_w,\ y_J^\top x = -g_b`."""
-    slope = g[d]
-    g[d] = 0.0
+def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, square, x):
+    r"""Write the system in the space of the inner records (Woodbury); returns gamma.
+
+    .. math:: (K_{JJ}+\gamma y_Jy_J^\top+(\sigma\Omega)^{-1})\,x = A_J(g_w,\gamma g_b), \qquad
+       p = A_J^\top x - g \text{ with the bias times } \gamma
+
+    The bias gets the tiny curvature :math:`1/\gamma`, a millionth of the kernel's: one system
+    instead of a bordered one, with an error of the step far below what a step needs.
+    """
+    slope, top = g[d], 0.0
     for a in range(n_inner):
         i = inner[a]
-        row = kernel[i]
+        top = max(top, kernel[i, i] + 1.0 / (sigma * penalty[i]))
+    gamma = 1e6 * top
+    g[d] = gamma * slope
+    for a in range(n_inner):
+        i = inner[a]
+        row, bias = kernel[i], gamma * signs[i]
         for b in range(a, n_inner):
-            square[a, b] = row[inner[b]]
+            square[a, b] = row[inner[b]] + bias * signs[inner[b]]
         square[a, a] += 1.0 / (sigma * penalty[i])
-        x[a] = -row_dot(table, i, g)
-        e[a] = signs[i]
-    factor(square, n_inner)
-    back_solve(square, n_inner, x)
-    back_solve(square, n_inner, e)
-    yx, ye = 0.0, 0.0
-    for a in range(n_inner):
-        yx += signs[inner[a]] * x[a]
-        ye += signs[inner[a]] * e[a]
-    bias = -(slope + yx) / ye
-    for k in range(p.shape[0]):
-        p[k] = -g[k]
-    for a in range(n_inner):
-        row_add(table, inner[a], -(x[a] + bias * e[a]), p)
-    p[d] = bias
+        x[a] = row_dot(table, i, g)
     g[d] = slope
+    return gamma
 
 
 @njit(**JIT)
-def conjugate_direction(table, d, g, sigma, penalty, inner, n_inner, r, q, s, p):
-    """Conjugate gradients, the bias scaled by its curvature, to a tenth of the residual."""
-    width = g.shape[0]
-    bias, first = 0.0, 0.0
-    for a in range(n_inner):
-        bias += sigma * penalty[inner[a]]
-    for k in range(width):
-        p[k] = 0.0
-        r[k] = -g[k]
-        s[k] = r[k]
-    s[d] /= bias
-    for k in range(width):
-        first += r[k] * s[k]
-    left = first
-    for _ in range(100):
-        for k in range(width):
-            q[k] = s[k]
-        q[d] = 0.0
-        for a in range(n_inner):
-            i = inner[a]
-            row_add(table, i, sigma * penalty[i] * row_dot(table, i, s), q)
-        curve = 0.0
-        for k in range(width):
-            curve += s[k] * q[k]
-        step = left / curve
-        new = 0.0
-        for k in range(width):
-            p[k] += step * s[k]
-            r[k] -= step * q[k]
-            new += r[k] * r[k]
-        new += r[d] * r[d] * (1.0 / bias - 1.0)
-        if new <= 0.01 * first:
-            break
-        for k in range(width):
-            s[k] = s[k] * (new / left) + r[k]
-        s[d] += r[d] * (1.0 / bias - 1.0)
-        left = new
+def sync_gram(table, penalty, inner, n_inner, member, in_gram, listed, count, index, sign, gram):
+    """Bring the Gram matrix up to date: take out the records that left J, add those that entered.
 
-
-@njit(**JIT)
-def sync_gram(table, penalty, rows, n_rows, member, in_gram, index, sign, gram):
-    """Add the listed records that became members to the Gram matrix, take out those that left."""
-    changed = np.int64(0)
-    for a in range(n_rows):
-        i = rows[a]
-        if member[i] != in_gram[i]:
+    ``listed[:count[0]]`` are the records in it.
+    """
+    changed, kept = np.int64(0), np.int64(0)
+    for a in range(count[0]):
+        i = listed[a]
+        if member[i]:
+            listed[kept] = i
+            kept += 1
+        else:
             index[changed] = i
-            sign[changed] = penalty[i] if member[i] else -penalty[i]
-            in_gram[i] = member[i]
+            sign[changed] = -penalty[i]
+            in_gram[i] = False
             changed += 1
+    for a in range(n_inner):
+        i = inner[a]
+        if not in_gram[i]:
+            index[changed] = i
+            sign[changed] = penalty[i]
+            in_gram[i] = True
+            changed += 1
+            listed[kept] = i
+            kept += 1
+    count[0] = kept
     gram_add(table, index, sign, changed, gram)

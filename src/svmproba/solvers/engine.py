@@ -1,15 +1,15 @@
-r"""Fit all models of all bags: blocks of bags through joblib, memory bounded, every model certified.
+r"""Fit all models of all bags: blocks through joblib, bounded memory, every model certified.
 
 A bag is a vector of counts, never a copy of the data: the bounds of bag b at C are
-``C * counts[b] * weight``. Bags are independent given what is computed once from the full sample (see
-:class:`~svmproba.solvers.newton.Guide`), so the result does not depend on the number of jobs or on the
-size of the blocks.
+``C * counts[b] * weight``. Bags are independent given what is computed once from the full sample
+(see :class:`~svmproba.solvers.newton.Guide`), so the result does not depend on the number of jobs
+or on the size of the blocks.
 
-Three methods share the problem, its storage and its certificate: Newton steps for tables of moderate
-width (:mod:`~svmproba.solvers.newton`), pair steps on a kernel matrix for wide rows of not too many
-records, such as exact kernel rows (:mod:`~svmproba.solvers.pairs`), and coordinate sweeps for wide rows
-of many records, such as text (:mod:`~svmproba.solvers.sweeps`). A model that a fast method leaves with
-too large a gap is solved again by Newton steps from a cold start.
+Three methods share the problem, its storage and its certificate: Newton steps for tables of
+moderate width (:mod:`~svmproba.solvers.newton`), pair steps on a kernel matrix for wide rows of
+not too many records, such as exact kernel rows (:mod:`~svmproba.solvers.pairs`), and coordinate
+sweeps for wide rows of many records, such as text (:mod:`~svmproba.solvers.sweeps`). A model that
+is left with too large a gap is solved once more from a cold start.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from .newton import DIRECT_WIDTH, Guide, Problem, solve_path
+from .lagrangian import DIRECT_WIDTH, State, new_state
+from .newton import LEAST_WIDTH, Guide, solve_path
 from .pairs import solve_pairs
-from .problem import Array, certify, product
+from .problem import Array, Problem, certify, product
 from .rows import signed_rows
 from .sweeps import solve_sweeps
 
@@ -33,12 +34,12 @@ from .sweeps import solve_sweeps
 BLOCK_BYTES = 64 * 2**20
 #: Bags a block at most: progress is shown and Ctrl-C is heard between blocks.
 _BLOCK_BAGS = 32
-#: Records up to which the kernel matrix of the rows is kept for the dual direction (128 MB), and the
-#: columns from which that direction can pay.
+#: Records up to which the kernel matrix of the rows is kept (128 MB), and the columns from which a
+#: system of the size of the inner records can pay.
 _KERNEL_ROWS, _KERNEL_WIDTH = 4000, 24
 #: Bags solved on all rows to learn how far margins move from their prediction, and the multiple of
 #: that movement that bounds the working rows.
-_PILOTS, _WIDTHS, _LEAST_WIDTH = 2, 3.0, 0.1
+_PILOTS, _WIDTHS = 2, 2.5
 
 Tally = Callable[[Array, Any], tuple[Array, Array]]
 
@@ -99,8 +100,8 @@ def fit_ensemble(
     tol : float, default=1e-3
         Relative duality gap that every model should reach.
     tally : callable, optional
-        ``tally(scores (bags, n_C, n), counts (bags, n)) -> (to sum, to stack)``, called once a block.
-        It must be picklable, and its sums exact, for the result not to depend on the blocks.
+        ``tally(scores (bags, n_C, n), counts (bags, n)) -> (to sum, to stack)``, called once a
+        block. It must be picklable, and its sums exact, or the result depends on the blocks.
     n_jobs : int, optional
         As in joblib; threads unless ``joblib.parallel_config`` says otherwise.
     report : callable, optional
@@ -163,8 +164,8 @@ def _kernel(rows: Any, signs: Array, width: int) -> Array:
 
 
 def _method(problem: Problem, width: int, hard: bool) -> str:
-    """Name of the fastest method; only Newton steps know hard margins."""
-    if width <= DIRECT_WIDTH or hard:
+    """Name of the fastest method; pair steps do not know hard margins."""
+    if width <= DIRECT_WIDTH or (hard and problem.kernel.shape[0]):
         return "newton"
     return "pairs" if problem.kernel.shape[0] else "sweeps"
 
@@ -174,21 +175,30 @@ def _cold(n_grid: int) -> Guide:
     return Guide(np.empty((0, 0)), np.empty((0, 0)), np.ones(n_grid), np.full(n_grid, np.inf))
 
 
+def _plain(shared: _Shared) -> _Shared:
+    """Return the same task with nothing guessed and a sharper aim, by Newton steps if they can."""
+    able = shared.width <= DIRECT_WIDTH or shared.problem.kernel.shape[0] > 0
+    method = "newton" if able else "sweeps"
+    return shared._replace(tol=shared.tol / 3.0, method=method, guide=_cold(shared.grid.shape[0]))
+
+
 def _learn_guide(shared: _Shared, counts: Any, stop: Any) -> Guide:
     """Path of the full sample, and how far the margins of a few bags move from it."""
     problem, grid = shared.problem, shared.grid
     n, d = problem.signs.shape[0], problem.d
     base = np.ones(n) if shared.weight is None else shared.weight
+    state = new_state(problem, shared.width)
     sharp = shared._replace(tol=shared.tol / 3.0)
-    coef, alphas, _ = _solve(sharp, base, shared.guide, stop)
+    coef, alphas, _ = _solve(sharp, state, base, stop)
     mass = alphas.sum(axis=1)
     growth = np.ones(grid.shape[0])
     np.divide(mass[1:], mass[:-1], out=growth[1:], where=mass[:-1] > 0.0)
     step = np.diff(coef, axis=0, prepend=0.0)
     margins = (product(step[:, :d].copy(), shared.rows.T) + step[:, d : d + 1]) * problem.signs
     guide = Guide(step, margins, growth, shared.guide.width)
-    pilots = [_solve(shared, _base(shared, c), guide, stop)[2] for c in counts[:_PILOTS]]
-    return guide._replace(width=np.maximum(_WIDTHS * np.max(pilots, axis=0), _LEAST_WIDTH))
+    guided = shared._replace(guide=guide)
+    pilots = [_solve(guided, state, _base(shared, c), stop)[2] for c in counts[:_PILOTS]]
+    return guide._replace(width=np.maximum(_WIDTHS * np.max(pilots, axis=0), LEAST_WIDTH))
 
 
 def _base(shared: _Shared, counts: Any) -> Array:
@@ -197,17 +207,18 @@ def _base(shared: _Shared, counts: Any) -> Array:
     return base if shared.weight is None else base * shared.weight
 
 
-def _solve(shared: _Shared, base: Array, guide: Guide, stop: Any) -> tuple[Array, Array, Array]:
-    """One bag: signed weights with the bias, multipliers, movement of the margins, by C."""
+def _solve(shared: _Shared, state: State, base: Array, stop: Any) -> tuple[Array, Array, Array]:
+    """One bag: weights with the bias, multipliers, movement of the margins, by C."""
     n_grid = shared.grid.shape[0]
     coef, alphas = np.empty((n_grid, shared.width)), np.empty((n_grid, base.shape[0]))
-    moved = np.empty(n_grid)
+    moved = np.zeros(n_grid)
+    common = (shared.grid, shared.tol)
     if shared.method == "newton":
-        args = (shared.problem, shared.width, base, shared.grid, shared.tol, guide, stop)
-        solve_path(*args, coef, alphas, moved)
+        args = (shared.problem, state, base, *common, shared.guide, stop, coef, alphas, moved)
+        solve_path(*args)
     else:
         solve = solve_pairs if shared.method == "pairs" else solve_sweeps
-        solve(shared.problem, base, shared.grid, shared.tol, stop, coef, alphas)
+        solve(shared.problem, base, *common, stop, coef, alphas)
     return coef, alphas, moved
 
 
@@ -218,15 +229,14 @@ def _solve_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
     n_bags, n = base.shape
     n_grid = shared.grid.shape[0]
     coef, alphas = np.empty((n_bags, n_grid, shared.width)), np.empty((n_bags, n_grid, n))
+    state = new_state(problem, shared.width)
     for b in range(n_bags):
-        coef[b], alphas[b], _ = _solve(shared, base[b], shared.guide, stop)
+        coef[b], alphas[b], _ = _solve(shared, state, base[b], stop)
     w, bias = np.ascontiguousarray(coef[:, :, :d]), coef[:, :, d].copy()
     fixed = (shared.rows, problem.signs, problem.targets)
     gap, scores = certify(*fixed, base, shared.grid, w, bias, alphas)
-    for b in np.flatnonzero((gap > shared.tol).any(axis=1)):
-        # Once more with nothing guessed: cold start, all rows, a sharper aim.
-        plain = shared._replace(tol=shared.tol / 3.0, method="newton")
-        again, alpha, _ = _solve(plain, base[b], _cold(n_grid), stop)
+    for b in np.flatnonzero((gap > shared.tol).any(axis=1)).tolist():
+        again, alpha, _ = _solve(_plain(shared), state, base[b], stop)
         again_w, again_bias = again[None, :, :d].copy(), again[None, :, d].copy()
         one, score = certify(*fixed, base[b : b + 1], shared.grid, again_w, again_bias, alpha[None])
         better = one[0] < gap[b]

@@ -1,11 +1,12 @@
 r"""Sequential minimal optimisation on a shared kernel matrix: the engine for kernels.
 
 With signed multipliers :math:`\beta_i=\alpha_iy_i` the dual is
-:math:`\max\sum_i\beta_iy_it_i-\tfrac12\beta^\top K\beta` over boxes with :math:`\sum_i\beta_i=0`. A step moves
-one pair, :math:`\beta_i` up and :math:`\beta_j` down by the same amount: the steepest :math:`i`, and the
-:math:`j` that gains most to second order (Fan, Chen & Lin 2005). With :math:`F_i = y_it_i - f_i` all that
-is needed is a product away: the bias lies between the largest :math:`F` that may rise and the
-smallest that may fall, and the gap is :math:`\sum_ic_i\max(0, y_i(F_i-b)) - \sum_i\beta_iF_i`.
+:math:`\max\sum_i\beta_iy_it_i-\tfrac12\beta^\top K\beta` over boxes with :math:`\sum_i\beta_i=0`.
+A step moves one pair, :math:`\beta_i` up and :math:`\beta_j` down by the same amount: the steepest
+:math:`i`, and the :math:`j` that gains most to second order (Fan, Chen & Lin 2005). With
+:math:`F_i = y_it_i - f_i` all that is needed is at hand: the bias lies between the largest
+:math:`F` that may rise and the smallest that may fall, and the gap is
+:math:`\sum_ic_i\max(0, y_i(F_i-b)) - \sum_i\beta_iF_i`.
 
 The kernel matrix is computed once for all bags and all C, so a step costs two rows of it; the
 solution of one C, scaled by the best common factor, starts the next.
@@ -16,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .problem import ENTRY, JIT, relative_gap
+from .problem import JIT, entry, relative_gap
 from .rows import row_add
 
 #: Steps per record and C before a model is left to Newton's method.
@@ -61,6 +62,7 @@ def _move(kernel, diagonal, beta, low, high, F, i, j):
 
 @njit(**JIT)
 def _gap(y, t, beta, low, high, F, bias):
+    """Return the relative gap at this bias."""
     linear, product, hinge = 0.0, 0.0, 0.0
     for a in range(beta.shape[0]):
         linear += beta[a] * y[a] * t[a]
@@ -83,7 +85,7 @@ def _scale(y, t, beta, F, most):
         beta[a] *= factor
 
 
-@njit(**ENTRY)
+@entry
 def solve_pairs(problem, base, grid, tol, stop, coef, alphas):
     """Solve the problem with finite bounds ``C * base`` for every C of an increasing grid.
 

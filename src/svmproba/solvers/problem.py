@@ -14,7 +14,8 @@ algorithm produced it. Nothing outside this module computes a gap.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -28,13 +29,29 @@ _FLAGS = {
     # Sums may be reordered, so that they vectorise; infinities keep their meaning (bounds!).
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
-#: Compilation flags of functions called from Python: compiled once per machine, then cached.
-ENTRY = {**_FLAGS, "cache": True}
-#: Flags of functions called from compiled code only. No wrappers: half the compile time.
+#: Flags of functions that compiled code calls. No wrappers: half the compile time.
 JIT = {**_FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-@njit(**ENTRY)
+def entry(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function that Python calls, once per machine where a cache can be written."""
+    try:
+        return njit(**_FLAGS, cache=True)(function)
+    except RuntimeError:  # neither beside the package nor in the user's cache folder
+        return njit(**_FLAGS)(function)
+
+
+class Problem(NamedTuple):
+    """What all models share."""
+
+    table: Any  #: signed rows, see :mod:`svmproba.solvers.rows`
+    d: int  #: column of the bias
+    signs: Array  #: (n,), labels in {-1, +1}
+    targets: Array  #: (n,), wanted margins
+    kernel: Array  #: (n, n), products of the signed rows without the bias; or (0, 0)
+
+
+@njit(**JIT)
 def relative_gap(primal: float, dual: float) -> float:
     """Return ``(primal - dual) / primal``: an upper bound of the relative error.
 
@@ -57,7 +74,7 @@ def class_scales(positive_mass: float, negative_mass: float) -> tuple[float, flo
     return 1.0, 1.0
 
 
-@njit(**ENTRY)
+@entry
 def _settle(scores, signs, targets, base, grid, alphas):
     """Hinge sums at the scores; clip, balance and sign the multipliers; their linear terms."""
     n_bags, n_grid, n = scores.shape
@@ -88,6 +105,14 @@ def _settle(scores, signs, targets, base, grid, alphas):
                 alpha[i] = x * signs[i]
             linear[b, k] = total
     return hinge, linear
+
+
+@entry
+def _relative_gaps(primal, dual):
+    gaps = np.empty(primal.shape[0])
+    for k in range(primal.shape[0]):
+        gaps[k] = relative_gap(primal[k], dual[k])
+    return gaps
 
 
 def certify(
@@ -140,8 +165,7 @@ def certify(
     combined = product(alphas.reshape(-1, alphas.shape[2]), rows)
     primal = 0.5 * np.einsum("kj,kj->k", flat, flat) + hinge.ravel()
     dual = linear.ravel() - 0.5 * np.einsum("kj,kj->k", combined, combined)
-    gaps = [relative_gap(p, q) for p, q in zip(primal, dual, strict=True)]
-    return np.array(gaps).reshape(hinge.shape), scores
+    return _relative_gaps(primal, dual).reshape(hinge.shape), scores
 
 
 def product(left: Array, right: Any) -> Array:

@@ -20,6 +20,14 @@ _LANES = 8
 _SPARSE_BELOW = 0.2
 
 
+def aligned(*shape: int) -> Array:
+    """Return zeros that start at a cache line: vector loads that straddle two cost double."""
+    size = int(np.prod(shape))
+    raw = np.zeros(size + _LANES)
+    first = -raw.ctypes.data % (8 * _LANES) // 8
+    return raw[first : first + size].reshape(shape)
+
+
 def signed_rows(rows, signs: Array):
     """Return the signed rows and their width (columns, bias at column d, padding).
 
@@ -42,7 +50,7 @@ def signed_rows(rows, signs: Array):
         data = full.data * np.repeat(signs, np.diff(full.indptr))
         return (data, full.indices.astype(np.int32), full.indptr.astype(np.int64)), d + 1
     width = -(-(d + 1) // _LANES) * _LANES
-    table = np.zeros((n, width))
+    table = aligned(n, width)
     np.multiply(rows, signs[:, None], out=table[:, :d])
     table[:, d] = signs
     return table, width

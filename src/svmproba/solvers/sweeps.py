@@ -1,10 +1,10 @@
 r"""Dual coordinate descent: the engine for tables too wide for Newton steps, such as text.
 
-The bias is free, so the dual has the constraint :math:`\sum_i\alpha_iy_i=0`; it is kept by an augmented
-Lagrangian whose multiplier is the bias,
+The bias is free, so the dual has the constraint :math:`\sum_i\alpha_iy_i=0`; it is kept by an
+augmented Lagrangian whose multiplier is the bias,
 
-.. math:: b = b_c + \tau\sum_i\alpha_iy_i, \qquad
-   \alpha_i \leftarrow \mathrm{clip}\Big(\alpha_i - \frac{a_i^\top v - t_i}{\|x_i\|^2+\tau}, 0, c_i\Big),
+.. math:: b = b_c + \tau\sum_i\alpha_iy_i, \qquad \alpha_i \leftarrow \mathrm{clip}\Big(\alpha_i -
+   \frac{a_i^\top v - t_i}{\|x_i\|^2+\tau}, 0, c_i\Big),
 
 with :math:`b_c\leftarrow b` after every sweep over the records in random order. Records that
 stay at a bound are left out of the sweeps until the next look at all of them (Hsieh et al. 2008).
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .problem import ENTRY, JIT, class_scales, relative_gap
+from .problem import JIT, class_scales, entry, relative_gap
 from .rows import row_add, row_dot, row_norms
 
 #: Sweeps for one C before the model is left to Newton's method.
@@ -24,7 +24,7 @@ _MAX_SWEEPS = 1000
 
 @njit(**JIT)
 def _sweep(problem, order, active, bounds, alpha, v, curve, tau, above, below, seed):
-    """Visit the active records in random order; returns (still active, largest violations, seed)."""
+    """Visit the active records in random order; returns (active, two violations, seed)."""
     d = problem.d
     high, low = -np.inf, np.inf
     for a in range(active - 1, 0, -1):
@@ -54,18 +54,19 @@ def _sweep(problem, order, active, bounds, alpha, v, curve, tau, above, below, s
 
 
 @njit(**JIT)
-def _check(problem, bag, bounds, alpha, v, plus, minus):
-    """Relative gap over all records; the class sums are computed afresh."""
+def _check(problem, bag, bounds, alpha, v, margins, plus, minus):
+    """Return the relative gap over all records, and the factor that makes hard margins hold."""
     d = problem.d
     for k in range(v.shape[0]):
         plus[k], minus[k] = 0.0, 0.0
-    hinge, up, down = 0.0, 0.0, 0.0
+    up, down, scale = 0.0, 0.0, 1.0
     for a in range(bag.shape[0]):
         i = bag[a]
         t, x = problem.targets[i], alpha[i]
-        r = t - row_dot(problem.table, i, v)
-        if r > 0.0:
-            hinge += bounds[i] * r
+        s = row_dot(problem.table, i, v)
+        margins[i] = s
+        if bounds[i] == np.inf and s < t and s > 0.0:
+            scale = max(scale, (1.0 + 1e-12) * t / s)
         if problem.signs[i] > 0.0:
             up += x * t
             if x > 0.0:
@@ -74,18 +75,25 @@ def _check(problem, bag, bounds, alpha, v, plus, minus):
             down += x * t
             if x > 0.0:
                 row_add(problem.table, i, x, minus)
+    hinge = 0.0
+    for a in range(bag.shape[0]):
+        i = bag[a]
+        r = problem.targets[i] - scale * margins[i]
+        if r > 0.0:
+            hinge += bounds[i] * r
     p, q = class_scales(plus[d], -minus[d])
     norm, length = 0.0, 0.0
     for k in range(d):
         s = p * plus[k] + q * minus[k]
         norm += s * s
         length += v[k] * v[k]
-    return relative_gap(0.5 * length + hinge, p * up + q * down - 0.5 * norm)
+    primal = 0.5 * scale * scale * length + hinge
+    return relative_gap(primal, p * up + q * down - 0.5 * norm), scale
 
 
-@njit(**ENTRY)
+@entry
 def solve_sweeps(problem, base, grid, tol, stop, coef, alphas):
-    """Solve the problem with finite bounds ``C * base`` for every C of an increasing grid.
+    """Solve the problem with bounds ``C * base`` for every C of an increasing grid.
 
     Parameters and results as in :func:`svmproba.solvers.newton.solve_path`.
     """
@@ -101,10 +109,10 @@ def solve_sweeps(problem, base, grid, tol, stop, coef, alphas):
     for a in range(m):
         curve[bag[a]] += tau
     alpha, bounds, v = np.zeros(n), np.zeros(n), np.zeros(width)
-    plus, minus = np.empty(width), np.empty(width)
-    order, seed, centre = bag.copy(), np.uint64(1), 0.0
+    plus, minus, margins = np.empty(width), np.empty(width), np.empty(n)
+    order, seed = bag.copy(), np.uint64(1)
     for k in range(grid.shape[0]):
-        linear, norm, mass = 0.0, 0.0, 0.0
+        linear, norm = 0.0, 0.0
         for j in range(d):
             norm += v[j] * v[j]
         for a in range(m):
@@ -117,27 +125,26 @@ def solve_sweeps(problem, base, grid, tol, stop, coef, alphas):
                 alpha[bag[a]] = min(alpha[bag[a]] * factor, bounds[bag[a]])
             for j in range(d):
                 v[j] *= factor
-        active, above, below, wanted = m, np.inf, -np.inf, 0.5
+        active, above, below, wanted, scale = m, np.inf, -np.inf, 0.5, 1.0
         for sweep in range(_MAX_SWEEPS):
             active, high, low, seed = _sweep(
                 problem, order, active, bounds, alpha, v, curve, tau, above, below, seed
             )
+            violation = max(high, 0.0) - min(low, 0.0)
             if stop[0]:
                 break
-            if max(high, 0.0) - min(low, 0.0) <= wanted or sweep == _MAX_SWEEPS - 1:
-                if _check(problem, bag, bounds, alpha, v, plus, minus) <= 0.85 * tol:
+            if violation <= wanted or sweep == _MAX_SWEEPS - 1:
+                gap, scale = _check(problem, bag, bounds, alpha, v, margins, plus, minus)
+                if gap <= 0.85 * tol:
                     break
-                wanted = 0.5 * (max(high, 0.0) - min(low, 0.0))
+                wanted = 0.5 * violation
                 active, above, below = m, np.inf, -np.inf
             else:
                 above = high if high > 0.0 else np.inf
                 below = low if low < 0.0 else -np.inf
-            mass = 0.0
             for a in range(m):
-                mass += alpha[bag[a]] * problem.signs[bag[a]]
-            centre = v[d]
-            v[d] = centre + tau * mass
+                v[d] += tau * alpha[bag[a]] * problem.signs[bag[a]]
         for j in range(width):
-            coef[k, j] = v[j]
+            coef[k, j] = scale * v[j]
         for i in range(n):
             alphas[k, i] = alpha[i]

@@ -1,0 +1,104 @@
+r"""The peers of the race: scikit-learn's SVMs in a loop, timed at their best.
+
+The objective of every model, ours and theirs, is
+
+.. math:: P(w, b) = \tfrac12\|w\|^2 + C\sum_i N_{bi}\max(0,\ 1 - y_i(w^\top x_i + b)).
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+Floats = NDArray[np.float64]
+
+#: Wall time a peer gets at least, unless it has fitted all bags before.
+PEER_SECONDS = 5.0
+
+
+class PeerLoop(NamedTuple):
+    """A scikit-learn estimator to be fitted for each C, by so many jobs."""
+
+    prototype: Any
+    Cs: Floats
+    n_jobs: int
+
+
+class PeerRun(NamedTuple):
+    """What a peer needs for all bags, and what it reached on those it did fit."""
+
+    seconds: float
+    bags: int
+    objectives: Floats  # (n_C, bags)
+
+
+def signs_of(y: NDArray[np.int64]) -> Floats:
+    return np.where(y == 1, 1.0, -1.0)
+
+
+def objectives(squares: Floats, scores: Floats, signs: Floats, counts: Any, Cs: Floats) -> Floats:
+    """P of the models of one bag, (n_C,), from their ||w||^2 (n_C,) and scores (n_C, n)."""
+    hinge = np.maximum(0.0, 1.0 - scores * signs) @ counts.astype(np.float64)
+    return 0.5 * squares + Cs * hinge
+
+
+def squared_norm(model: Any) -> float:
+    """||w||^2 of a fitted scikit-learn SVM, in the space of its kernel."""
+    if hasattr(model, "coef_"):
+        return float(np.square(model.coef_).sum())
+    scores = model.decision_function(model.support_vectors_) - model.intercept_
+    return float(model.dual_coef_[0] @ scores)
+
+
+def fit_path(
+    prototype: Any, rows: Any, y: Any, counts: Any, Cs: Floats, weighted: bool
+) -> tuple[float, Floats]:
+    """Fit one bag for all C; return the seconds of the fits alone, and P of the models."""
+    drawn, weight = np.repeat(np.arange(len(y)), counts), None
+    if weighted:
+        drawn = np.flatnonzero(counts)
+        weight = counts[drawn].astype(np.float64)
+    bag, labels = rows[drawn], y[drawn]
+    models = [clone(prototype).set_params(C=C) for C in Cs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        start = time.perf_counter()
+        for model in models:
+            model.fit(bag, labels, sample_weight=weight)
+        seconds = time.perf_counter() - start
+    squares = np.array([squared_norm(model) for model in models])
+    scores = np.array([model.decision_function(rows) for model in models])
+    return seconds, objectives(squares, scores, signs_of(y), counts, Cs)
+
+
+def run_peer(
+    loop: PeerLoop, rows: Any, y: Any, counts: Any, n_bags: int | None, weighted: bool
+) -> PeerRun:
+    """Fit `n_bags` bags, or as many as take `PEER_SECONDS`, and state the time of all of them.
+
+    That is the mean time a bag, times the bags, by the jobs: what the loop takes if its jobs
+    always have work and handing it out is free.
+    """
+    prototype, Cs, n_jobs = loop
+    path = partial(fit_path, prototype, rows, y, Cs=Cs, weighted=weighted)
+    tiny = np.random.default_rng(0).standard_normal((20, 2)), np.arange(20) % 2
+    wake = partial(fit_path, prototype, *tiny, np.ones(20, np.uint8), Cs, False)
+    done: list[tuple[float, Floats]] = []
+    wanted, busy = n_bags or n_jobs, 0.0
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        Parallel()(delayed(wake)() for _ in range(4 * n_jobs))
+        while len(done) < min(wanted, len(counts)):
+            done += Parallel()(delayed(path)(c) for c in counts[len(done) : wanted])
+            busy = sum(seconds for seconds, _ in done)
+            if n_bags is None and busy < PEER_SECONDS * n_jobs:
+                wanted = n_jobs * int(np.ceil(1.05 * PEER_SECONDS * len(done) / busy))
+    seconds = busy / len(done) * len(counts) / n_jobs
+    return PeerRun(seconds, len(done), np.array([values for _, values in done]).T)

@@ -1,0 +1,117 @@
+"""Growth: fit time of `BootstrapSVC` against records, columns and bags, one at a time.
+
+Two overlapping Gaussians, 11 values of C. The slope is that of the logarithms, by least squares:
+1 is linear growth. A table is printed as it grows, and a picture is written.
+
+    python benchmarks/growth.py
+    python benchmarks/growth.py --quick --picture out/growth.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from _common import machine, median_seconds, warm_up, write_csv
+from _data import two_gaussians
+
+from svmproba import BootstrapSVC
+
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "growth.png"
+
+
+class Sweep(NamedTuple):
+    """One size that grows while the two others stay."""
+
+    what: str
+    sizes: tuple[int, ...]
+    fixed: dict[str, int]
+
+
+SWEEPS = (
+    Sweep(
+        "records",
+        (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000),
+        {"columns": 20, "bags": 200},
+    ),
+    Sweep("columns", (5, 10, 20, 50, 100, 200, 300), {"records": 2_000, "bags": 200}),
+    Sweep("bags", (50, 100, 200, 500, 1_000), {"records": 2_000, "columns": 20}),
+)
+
+
+def slopes(sizes: Sequence[int], seconds: Sequence[float]) -> str:
+    """Exponents p of the least-squares fits seconds = a * size ** p, in words."""
+    x, t, half = np.log(sizes), np.log(seconds), len(sizes) // 2
+    overall, upper = np.polyfit(x, t, 1)[0], np.polyfit(x[half:], t[half:], 1)[0]
+    return f"{overall:.2f}, upper half {upper:.2f}"
+
+
+def measure(sweep: Sweep, n_jobs: int) -> Iterator[dict[str, Any]]:
+    """Yield the time of one size after the other."""
+    for size in sweep.sizes:
+        setting = {**sweep.fixed, sweep.what: size}
+        print(f"fitting {setting}", file=sys.stderr)
+        X, y = two_gaussians(setting["records"], setting["columns"])
+        model = BootstrapSVC(n_bootstraps=setting["bags"], n_jobs=n_jobs, random_state=0)
+        seconds = median_seconds(partial(model.fit, X, y))
+        gap = float(model.duality_gap_.max())
+        sizes = {name: setting[name] for name in ("records", "columns", "bags")}
+        yield {"sweep": sweep.what, **sizes, "seconds": seconds, "largest_gap": gap}
+
+
+def draw(records: list[dict[str, Any]], path: Path) -> None:
+    """One panel a sweep: the times, their slopes, and linear growth from the first one."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 3.2), layout="constrained", dpi=150)
+    axes = figure.subplots(1, len(SWEEPS), sharey=True)
+    for ax, sweep in zip(axes, SWEEPS, strict=True):
+        mine = [r for r in records if r["sweep"] == sweep.what]
+        sizes, seconds = [r[sweep.what] for r in mine], [r["seconds"] for r in mine]
+        ax.loglog(sizes, seconds, "o-", label=f"slope {slopes(sizes, seconds)}")
+        linear = [seconds[0] * size / sizes[0] for size in sizes]
+        ax.loglog(sizes, linear, ":", color="grey", label="linear growth")
+        ax.set(xlabel=sweep.what, title=", ".join(f"{v:,} {k}" for k, v in sweep.fixed.items()))
+        ax.grid(alpha=0.3)
+        ax.legend(frameon=False)
+    axes[0].set_ylabel("fit time, seconds")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Fit time against records, columns and bags.")
+    parser.add_argument("--jobs", type=int, default=2, help="jobs of the fit (default: 2)")
+    parser.add_argument("--quick", action="store_true", help="the four smallest sizes only")
+    parser.add_argument("--csv", type=Path, help="write the table here as well")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="default: docs/images")
+    options = parser.parse_args(arguments)
+    print(machine())
+    print(f"{options.jobs} jobs; 11 values of C; compiled before; median of 3 fits or of 5 s\n")
+    print(f"{'records':>8}{'columns':>9}{'bags':>6}{'seconds':>10}{'largest gap':>13}", flush=True)
+    warm_up(options.jobs)
+    records: list[dict[str, Any]] = []
+    for sweep in SWEEPS:
+        shown = sweep._replace(sizes=sweep.sizes[:4]) if options.quick else sweep
+        times = []
+        for r in measure(shown, options.jobs):
+            records.append(r)
+            times.append(r["seconds"])
+            print(
+                f"{r['records']:8d}{r['columns']:9d}{r['bags']:6d}{r['seconds']:10.3f}"
+                f"{r['largest_gap']:13.1e}",
+                flush=True,
+            )
+        print(f"slope in {sweep.what}: {slopes(shown.sizes, times)}\n", flush=True)
+    draw(records, options.picture)
+    if options.csv:
+        write_csv(options.csv, records)
+
+
+if __name__ == "__main__":
+    main()
