@@ -88,17 +88,25 @@ def run_peer(
     always have work and handing it out is free.
     """
     prototype, Cs, n_jobs = loop
-    path = partial(fit_path, prototype, rows, y, Cs=Cs, weighted=weighted)
+    path = partial(fit_path, prototype, rows, y, weighted=weighted)
     tiny = np.random.default_rng(0).standard_normal((20, 2)), np.arange(20) % 2
     wake = partial(fit_path, prototype, *tiny, np.ones(20, np.uint8), Cs, False)
-    done: list[tuple[float, Floats]] = []
-    wanted, busy = n_bags or n_jobs, 0.0
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
         Parallel()(delayed(wake)() for _ in range(4 * n_jobs))
-        while len(done) < min(wanted, len(counts)):
-            done += Parallel()(delayed(path)(c) for c in counts[len(done) : wanted])
-            busy = sum(seconds for seconds, _ in done)
-            if n_bags is None and busy < PEER_SECONDS * n_jobs:
-                wanted = n_jobs * int(np.ceil(1.05 * PEER_SECONDS * len(done) / busy))
-    seconds = busy / len(done) * len(counts) / n_jobs
-    return PeerRun(seconds, len(done), np.array([values for _, values in done]).T)
+        # The jobs share the first bag, large C (the long fits) first: it may have to be enough.
+        parts = Parallel()(delayed(path)(counts[0], np.array([C])) for C in Cs[::-1])
+        values = [np.concatenate([value for _, value in parts[::-1]])]
+        busy = sum(seconds for seconds, _ in parts)
+        while len(values) < len(counts):
+            if n_bags is None:
+                missing = int(np.ceil(len(values) * (PEER_SECONDS * n_jobs / busy - 1.0)))
+            else:
+                missing = n_bags - len(values)
+            if missing <= 0:
+                break
+            todo = counts[len(values) : len(values) + missing]
+            done = Parallel()(delayed(path)(c, Cs) for c in todo)
+            values += [value for _, value in done]
+            busy += sum(seconds for seconds, _ in done)
+    seconds = busy / len(values) * len(counts) / n_jobs
+    return PeerRun(seconds, len(values), np.array(values).T)

@@ -77,7 +77,10 @@ def our_objectives(model: BootstrapSVC, rows: Any, coef: Floats, y: Any, n_bags:
 
 
 def scoring_seconds(rows: Floats, coef: Floats, n_threads: int) -> float:
-    """Best of three: all records scored by all models, blocks of scores overwritten."""
+    """Score all records by all models, blocks overwritten: the best of 3 runs, or of 0.5 s.
+
+    Threads of a product that takes a millisecond are easily disturbed: three runs are few.
+    """
     columns = coef.reshape(coef.shape[0], -1)
     size = max(1, SCORE_BYTES // (8 * columns.shape[1]))
     buffer = np.empty((size, columns.shape[1]))
@@ -90,7 +93,10 @@ def scoring_seconds(rows: Floats, coef: Floats, n_threads: int) -> float:
         return time.perf_counter() - start
 
     with threadpool_limits(n_threads):
-        return min(score() for _ in range(3))
+        times = [score() for _ in range(3)]
+        while sum(times) < 0.5:
+            times.append(score())
+    return min(times)
 
 
 def compare(ours: Floats, gap: Floats, peers: dict[str, PeerRun]) -> dict[str, Any]:

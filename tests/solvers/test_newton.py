@@ -23,6 +23,7 @@ from .twins import (
     libsvm_solution,
     objective,
     records,
+    scores_of,
 )
 
 TIGHT = 1e-10
@@ -34,11 +35,6 @@ TWINS = [
     if reference != "libsvm" or not case.startswith(LIBSVM_CANNOT)
 ]
 GRID = 2.0 ** np.array([-5.0, 0.0, 5.0])
-
-
-def scores_of(fit, rows):
-    """Scores of all models, shape (n_C, n_bags, n)."""
-    return fit.coef @ rows.T + fit.intercept[:, :, None]
 
 
 def check_twin(case, fit, reference):

@@ -137,6 +137,11 @@ def bags(signs: np.ndarray, n_bags: int, seed: int = 0) -> np.ndarray:
     return counts
 
 
+def scores_of(fit: Any, rows: np.ndarray) -> np.ndarray:
+    """Scores of all models of an ensemble, shape (n_C, n_bags, n)."""
+    return fit.coef @ rows.T + fit.intercept[:, :, None]
+
+
 INF = np.inf
 LINE, TRIO, FLOOR = ([-1], [1]), ([-1], [1], [3]), ([0, 1], [0, -1], [2, 0])
 #: Records, labels, targets, bounds, and the optimum w, b, alpha found by hand.

@@ -212,13 +212,13 @@ def _solve(shared: _Shared, state: State, base: Array, stop: Any) -> tuple[Array
     n_grid = shared.grid.shape[0]
     coef, alphas = np.empty((n_grid, shared.width)), np.empty((n_grid, base.shape[0]))
     moved = np.zeros(n_grid)
-    common = (shared.grid, shared.tol)
+    task = (shared.problem, state, base, shared.grid, shared.tol)
     if shared.method == "newton":
-        args = (shared.problem, state, base, *common, shared.guide, stop, coef, alphas, moved)
-        solve_path(*args)
+        solve_path(*task, shared.guide, stop, coef, alphas, moved)
+    elif shared.method == "pairs":
+        solve_pairs(*task, stop, coef, alphas)
     else:
-        solve = solve_pairs if shared.method == "pairs" else solve_sweeps
-        solve(shared.problem, base, *common, stop, coef, alphas)
+        solve_sweeps(*task, stop, coef, alphas)
     return coef, alphas, moved
 
 

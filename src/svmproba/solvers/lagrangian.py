@@ -198,10 +198,11 @@ def _direction(problem, state, n_rows, penalty, sigma):
     """Newton direction at the new multipliers, by the cheapest way."""
     table, d, g, p = problem.table, problem.d, state.v[GRADIENT], state.v[DIRECTION]
     n_inner, width = state.count[_N_INNER], g.shape[0]
-    if n_inner == 0:  # nothing curves in the bias: move it by one margin
+    if n_inner == 0:  # nothing curves in the bias: move it by one margin, if it is off balance
         for k in range(width):
             p[k] = -g[k]
-        p[d] = -np.sign(g[d])
+        balanced = abs(g[d]) <= 1e-10 * (state.v[PLUS, d] - state.v[MINUS, d])
+        p[d] = 0.0 if balanced else -np.sign(g[d])
         return
     dual = problem.kernel.shape[0] > 0 and n_inner <= _DUAL_SHARE * width
     dual = dual or state.gram.shape[0] == 0

@@ -86,7 +86,7 @@ def _scale(y, t, beta, F, most):
 
 
 @entry
-def solve_pairs(problem, base, grid, tol, stop, coef, alphas):
+def solve_pairs(problem, state, base, grid, tol, stop, coef, alphas):
     """Solve the problem with finite bounds ``C * base`` for every C of an increasing grid.
 
     Parameters and results as in :func:`svmproba.solvers.newton.solve_path`.
@@ -95,7 +95,7 @@ def solve_pairs(problem, base, grid, tol, stop, coef, alphas):
     bag = np.flatnonzero(base > 0.0)
     m = bag.shape[0]
     y, t = problem.signs[bag], problem.targets[bag]
-    kernel = np.empty((m, m))
+    kernel = state.square[:m]  # rows of the bag, packed to the left: they are read over and over
     diagonal = np.empty(m)
     for a in range(m):
         row = problem.kernel[bag[a]]

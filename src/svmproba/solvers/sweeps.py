@@ -92,10 +92,10 @@ def _check(problem, bag, bounds, alpha, v, margins, plus, minus):
 
 
 @entry
-def solve_sweeps(problem, base, grid, tol, stop, coef, alphas):
+def solve_sweeps(problem, state, base, grid, tol, stop, coef, alphas):
     """Solve the problem with bounds ``C * base`` for every C of an increasing grid.
 
-    Parameters and results as in :func:`svmproba.solvers.newton.solve_path`.
+    Parameters and results as in :func:`svmproba.solvers.newton.solve_path`; needs no work space.
     """
     n, width = base.shape[0], coef.shape[1]
     d = problem.d
