@@ -93,6 +93,13 @@ def test_shapes_and_tallies(task):
     assert (fit.gap <= np.minimum(gap.T, 1e-3)).all()
 
 
+def test_hardly_a_bag_is_solved_twice(task, monkeypatch):
+    solve, calls = engine._solve, []
+    monkeypatch.setattr(engine, "_solve", lambda *args: calls.append(args) or solve(*args))
+    fit_ensemble(*task, n_jobs=1)
+    assert 23 <= len(calls) <= 23 + 3 + 1  # the full sample and two bags guide the others
+
+
 def test_without_a_tally():
     fit = fit_ensemble(*records(20, 2), np.ones((2, 20)), GRID)
     assert fit.summed is None

@@ -28,31 +28,33 @@ DIRECT_WIDTH = 400
 #: First penalty in units of C, and its growth. Steps were counted on the 15 data sets of the paper;
 #: they hardly depend on these values.
 SIGMA, _SIGMA_GROWTH = 6.0, 1.2
-#: The dual direction is taken up to this share of inner records per column.
-_DUAL_SHARE = 0.8
 
 
 class State(NamedTuple):
     """Work space of one bag, packed into few arrays: compiling is much faster that way."""
 
-    f: Array  # (2, n), by record: multipliers, margins
+    f: Array  # (5, n), by record: see the names below
     w: Array  # (8, n), by working row: see the names below
-    v: Array  # (7, width): point, gradient, direction, class sums (2), fixed class sums (2)
-    i: Any  # (4, n): working rows, inner rows, scratch, rows in the Gram matrix
+    v: Array  # (10, width), vectors: see the names below
+    i: Any  # (5, n): working rows, inner rows, scratch, rows in the Gram matrix, the bag
     b: Any  # (3, n), by record: between its bounds, in the Gram matrix, fixed at its bound
     scratch: Array  # (max(n, width),)
     gram: Array  # (width, width) or (0, 0)
     square: Array  # large enough for either direction
-    linear: Array  # (2,): linear terms of the records fixed at their bound
+    linear: Array  # (4,): linear terms of the records fixed at their bound, now and at C = 1
     count: Any  # (2,): how many rows are in the Gram matrix, how many are inner
 
 
-ALPHA, MARGIN = range(2)
+# Multiplier, margin, the margin before the round and as predicted, penalty at sigma = 1.
+ALPHA, MARGIN, LAST, PREDICTED, PENALTY = range(5)
 # Multiplier, new multiplier, the one that is in the class sums, t - margin and its change along
 # the direction, bound, penalty at sigma = 1, target.
 W_ALPHA, W_NEW, W_SUMMED, W_LACK, W_CHANGE, W_BOUND, W_PENALTY, W_TARGET = range(8)
-POINT, GRADIENT, DIRECTION, PLUS, MINUS, FIXED_PLUS, FIXED_MINUS = range(7)
-ROWS, INNER, INDEX, LISTED = range(4)
+# Point, gradient, direction, point before the round; sums of the multipliers by class: all, of the
+# records fixed at their bound, and of these at C = 1.
+POINT, GRADIENT, DIRECTION, LAST_POINT = range(4)
+PLUS, MINUS, FIXED_PLUS, FIXED_MINUS, BASE_PLUS, BASE_MINUS = range(4, 10)
+ROWS, INNER, INDEX, LISTED, BAG = range(5)
 MEMBER, IN_GRAM, AT_BOUND = range(3)
 _N_GRAM, _N_INNER = range(2)
 
@@ -63,30 +65,17 @@ def new_state(problem: Problem, width: int) -> State:
     direct = width if width <= DIRECT_WIDTH else 0
     side = direct or (n if problem.kernel.size else 0)
     return State(
-        aligned(2, n),
+        aligned(5, n),
         aligned(8, n),
-        aligned(7, width),
-        np.zeros((4, n), np.int64),
+        aligned(10, width),
+        np.zeros((5, n), np.int64),
         np.zeros((3, n), np.bool_),
         aligned(max(n, width)),
         aligned(direct, direct),
         aligned(side, side),
-        np.zeros(2),
+        np.zeros(4),
         np.zeros(2, np.int64),
     )
-
-
-@njit(**JIT)
-def clear(state):
-    """Forget the last bag."""
-    state.count[_N_GRAM] = 0
-    for a in (state.f, state.v, state.gram):
-        for i in range(a.shape[0]):
-            for j in range(a.shape[1]):
-                a[i, j] = 0.0
-    for i in range(state.b.shape[0]):
-        for j in range(state.b.shape[1]):
-            state.b[i, j] = False
 
 
 @njit(**JIT)
@@ -161,51 +150,40 @@ def _evaluate(problem, state, n_plus, n_rows, sigma, hard):
 
 
 @njit(**JIT)
-def _slope(state, n_rows, sigma, tau, a0, a1):
-    """Return the derivative of the inner problem along the direction at step length tau."""
-    alpha, lack, change = state.w[W_ALPHA], state.w[W_LACK], state.w[W_CHANGE]
-    bound, penalty = state.w[W_BOUND], state.w[W_PENALTY]
-    s = a0 + tau * a1
-    for a in range(n_rows):
-        h = sigma * penalty[a] * (lack[a] + tau * change[a]) + alpha[a]
-        s += min(max(h, 0.0), bound[a]) * change[a]
-    return s
-
-
-@njit(**JIT)
 def _line_search(state, n_rows, sigma, first, a0, a1):
     """Step length in (0, 1] whose slope is well below the first one (Illinois)."""
-    high = _slope(state, n_rows, sigma, 1.0, a0, a1)
-    if high <= 0.1 * abs(first):
-        return 1.0
-    left, right, low, tau = 0.0, 1.0, first, 1.0
-    for _ in range(40):
-        tau = left - low * (right - left) / (high - low)
-        s = _slope(state, n_rows, sigma, tau, a0, a1)
-        if abs(s) <= 0.2 * abs(first):
+    alpha, lack, change = state.w[W_ALPHA], state.w[W_LACK], state.w[W_CHANGE]
+    bound, penalty = state.w[W_BOUND], state.w[W_PENALTY]
+    left, right, low, high, tau = 0.0, 1.0, first, 0.0, 1.0
+    for trial in range(40):
+        slope = a0 + tau * a1
+        for a in range(n_rows):
+            h = sigma * penalty[a] * (lack[a] + tau * change[a]) + alpha[a]
+            slope += min(max(h, 0.0), bound[a]) * change[a]
+        if slope <= 0.02 * abs(first) and (trial == 0 or slope >= 0.02 * first):
             break
-        if s > 0.0:
-            right, high = tau, s
-            low *= 0.5
+        if slope > 0.0:
+            right, high = tau, slope
+            low *= 0.5 if trial > 0 else 1.0
         else:
-            left, low = tau, s
+            left, low = tau, slope
             high *= 0.5
+        tau = left - low * (right - left) / (high - low)
     return tau
 
 
 @njit(**JIT)
-def _direction(problem, state, n_rows, penalty, sigma):
+def _direction(problem, state, sigma):
     """Newton direction at the new multipliers, by the cheapest way."""
     table, d, g, p = problem.table, problem.d, state.v[GRADIENT], state.v[DIRECTION]
-    n_inner, width = state.count[_N_INNER], g.shape[0]
+    n_inner, width, penalty = state.count[_N_INNER], g.shape[0], state.f[PENALTY]
     if n_inner == 0:  # nothing curves in the bias: move it by one margin, if it is off balance
         for k in range(width):
             p[k] = -g[k]
         balanced = abs(g[d]) <= 1e-10 * (state.v[PLUS, d] - state.v[MINUS, d])
         p[d] = 0.0 if balanced else -np.sign(g[d])
         return
-    dual = problem.kernel.shape[0] > 0 and n_inner <= _DUAL_SHARE * width
-    dual = dual or state.gram.shape[0] == 0
+    dual = (problem.kernel.shape[0] > 0 and n_inner <= width) or state.gram.shape[0] == 0
     x, size, gamma = state.scratch, width, 0.0
     if dual:
         size = n_inner
@@ -233,7 +211,7 @@ def _direction(problem, state, n_rows, penalty, sigma):
 
 
 @njit(**JIT)
-def newton_steps(problem, state, penalty, n_plus, n_rows, sigma, hard, tol, max_steps, stop):
+def newton_steps(problem, state, n_plus, n_rows, sigma, hard, tol, max_steps, stop):
     """Minimise over the working rows until the gap is at most ``tol``.
 
     Returns (primal, dual, scale, steps, sigma); the new multipliers and lacks are in the state.
@@ -260,7 +238,7 @@ def newton_steps(problem, state, penalty, n_plus, n_rows, sigma, hard, tol, max_
             sigma *= _SIGMA_GROWTH
             inner_steps = 0
             continue
-        _direction(problem, state, n_rows, penalty, sigma)
+        _direction(problem, state, sigma)
         first, a0, a1 = g[d] * p[d], 0.0, 0.0
         a0 -= (state.v[FIXED_PLUS, d] + state.v[FIXED_MINUS, d]) * p[d]
         for k in range(d):

@@ -20,10 +20,16 @@ from numba import njit
 from .lagrangian import (
     ALPHA,
     AT_BOUND,
+    BAG,
+    BASE_PLUS,
     FIXED_PLUS,
+    LAST,
+    LAST_POINT,
     MARGIN,
     MEMBER,
+    PENALTY,
     POINT,
+    PREDICTED,
     ROWS,
     SIGMA,
     W_ALPHA,
@@ -33,7 +39,6 @@ from .lagrangian import (
     W_PENALTY,
     W_SUMMED,
     W_TARGET,
-    clear,
     newton_steps,
 )
 from .problem import JIT, Array, entry, relative_gap
@@ -57,11 +62,39 @@ class Guide(NamedTuple):
 
 
 @njit(**JIT)
-def _choose_rows(problem, state, bag, base, penalty, C, width, base_sum, base_linear):
+def _begin(problem, state, base):
+    """Forget the last bag and list this one, positives first; returns its size."""
+    state.count[0] = 0
+    for k in range(4):
+        state.linear[k] = 0.0
+    for a in (state.v, state.gram):
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                a[i, j] = 0.0
+    m, largest = np.int64(0), 0.0
+    for sign in (1.0, -1.0):
+        for i in range(base.shape[0]):
+            if base[i] > 0.0 and problem.signs[i] == sign:
+                state.i[BAG, m] = i
+                m += 1
+                if base[i] < np.inf:
+                    largest = max(largest, base[i])
+    for i in range(base.shape[0]):
+        # A hard margin is penalised as much as the dearest record.
+        state.f[PENALTY, i] = base[i] if base[i] < np.inf else max(largest, 1.0)
+        state.f[ALPHA, i] = 0.0
+        state.f[MARGIN, i] = 0.0
+        for k in range(3):
+            state.b[k, i] = False
+    return m
+
+
+@njit(**JIT)
+def _choose_rows(problem, state, m, base, C, width):
     """Gather the working rows, positives first; fix the others at 0 or at their bound."""
-    w = state.w
+    bag, w = state.i[BAG], state.w
     n_rows, n_plus = np.int64(0), np.int64(0)
-    for a in range(bag.shape[0]):
+    for a in range(m):
         i = bag[a]
         t, x, c = problem.targets[i], state.f[ALPHA, i], C * base[i]
         lack = t - state.f[MARGIN, i]
@@ -70,31 +103,35 @@ def _choose_rows(problem, state, bag, base, penalty, C, width, base_sum, base_li
         if bound != state.b[AT_BOUND, i]:
             change = base[i] if bound else -base[i]
             s = 0 if problem.signs[i] > 0.0 else 1
-            row_add(problem.table, i, change, base_sum[s])
-            base_linear[s] += change * t
+            row_add(problem.table, i, change, state.v[BASE_PLUS + s])
+            state.linear[2 + s] += change * t
             state.b[AT_BOUND, i] = bound
         if work:
             state.i[ROWS, n_rows] = i
             w[W_ALPHA, n_rows], w[W_SUMMED, n_rows], w[W_LACK, n_rows] = x, 0.0, lack
-            w[W_BOUND, n_rows], w[W_PENALTY, n_rows], w[W_TARGET, n_rows] = c, penalty[i], t
+            w[W_BOUND, n_rows], w[W_TARGET, n_rows] = c, t
+            w[W_PENALTY, n_rows] = state.f[PENALTY, i]
             n_rows += 1
             n_plus += problem.signs[i] > 0.0
         else:
             state.f[ALPHA, i] = c if bound else 0.0
             state.b[MEMBER, i] = False
+        state.f[LAST, i] = state.f[MARGIN, i]
+    for k in range(state.v.shape[1]):
+        state.v[LAST_POINT, k] = state.v[POINT, k]
     for s in range(2):
-        state.linear[s] = C * base_linear[s]
-        for k in range(base_sum.shape[1]):
-            state.v[FIXED_PLUS + s, k] = C * base_sum[s, k]
+        state.linear[s] = C * state.linear[2 + s]
+        for k in range(state.v.shape[1]):
+            state.v[FIXED_PLUS + s, k] = C * state.v[BASE_PLUS + s, k]
     return n_plus, n_rows
 
 
 @njit(**JIT)
-def _crossed(problem, state, bag, base, C):
+def _crossed(problem, state, m, base, C):
     """Loss that the fixed records on the wrong side add to the primal value."""
     wrong = 0.0
-    for a in range(bag.shape[0]):
-        i = bag[a]
+    for a in range(m):
+        i = state.i[BAG, a]
         lack = problem.targets[i] - state.f[MARGIN, i]
         if state.b[AT_BOUND, i]:
             wrong -= base[i] * min(lack, 0.0)
@@ -104,9 +141,10 @@ def _crossed(problem, state, bag, base, C):
 
 
 @njit(**JIT)
-def _cut_back(problem, state, bag, base, C, v, margins):
-    """Go back from the new point towards (v, margins), to the minimum over all records."""
-    point, new = state.v[POINT], state.f[MARGIN]
+def _cut_back(problem, state, m, base, C):
+    """Go back from the new point towards the last one, to the minimum over all records."""
+    bag, v, point = state.i[BAG], state.v[LAST_POINT], state.v[POINT]
+    margins, new = state.f[LAST], state.f[MARGIN]
     a0, a1 = 0.0, 0.0
     for k in range(problem.d):
         a0 += v[k] * (point[k] - v[k])
@@ -114,7 +152,7 @@ def _cut_back(problem, state, bag, base, C, v, margins):
     left, right, tau = 0.0, 1.0, 1.0
     for _ in range(12):
         s = a0 + tau * a1
-        for a in range(bag.shape[0]):
+        for a in range(m):
             i = bag[a]
             z = new[i] - margins[i]
             if problem.targets[i] - margins[i] - tau * z > 0.0 and base[i] < np.inf:
@@ -128,23 +166,24 @@ def _cut_back(problem, state, bag, base, C, v, margins):
         tau = 0.5 * (left + right)
     for k in range(v.shape[0]):
         point[k] = v[k] + tau * (point[k] - v[k])
-    for a in range(bag.shape[0]):
+    for a in range(m):
         i = bag[a]
         new[i] = margins[i] + tau * (new[i] - margins[i])
 
 
 @njit(**JIT)
-def _predict(problem, state, guide, bag, base, grid, k):
+def _predict(problem, state, guide, m, base, grid, k):
     """Move the last solution to the next C; returns the penalty to start with."""
     guided = guide.step.shape[0] > 0
     if guided:
         for j in range(guide.step.shape[1]):
             state.v[POINT, j] += guide.step[k, j]
-    for a in range(bag.shape[0]):
-        i = bag[a]
+    for a in range(m):
+        i = state.i[BAG, a]
         c = grid[k] * base[i]
         if guided:
             state.f[MARGIN, i] += guide.margins[k, i]
+        state.f[PREDICTED, i] = state.f[MARGIN, i]
         if k > 0:
             x = state.f[ALPHA, i]
             at_bound = x >= grid[k - 1] * base[i]
@@ -158,21 +197,6 @@ def _predict(problem, state, guide, bag, base, grid, k):
             state.f[ALPHA, i] = 0.35 * c
     # A cold start begins with a wide smoothing: all records curve, a ridge regression.
     return SIGMA * grid[k] if guided or k > 0 else 0.3 * grid[k]
-
-
-@njit(**JIT)
-def _penalties(base):
-    """Penalties by record: the bounds at C = 1, and as much as the largest for hard margins."""
-    out = np.empty(base.shape[0])
-    largest = 0.0
-    for i in range(base.shape[0]):
-        out[i] = base[i]
-        if base[i] < np.inf:
-            largest = max(largest, base[i])
-    for i in range(base.shape[0]):
-        if base[i] == np.inf:
-            out[i] = max(largest, 1.0)
-    return out
 
 
 @entry
@@ -199,39 +223,22 @@ def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved
     moved : array of shape (n_C,)
         Overwritten: mean change of the margins from the prediction to the solution.
     """
-    n, width = base.shape[0], coef.shape[1]
-    bag, m, hard = np.empty(n, np.int64), np.int64(0), np.bool_(False)
-    for sign in (1.0, -1.0):
-        for i in range(n):
-            if base[i] > 0.0 and problem.signs[i] == sign:
-                bag[m] = i
-                m += 1
-                hard = hard or base[i] == np.inf
-    bag = bag[:m]
-    clear(state)
-    penalty = _penalties(base)
-    point, margins, alpha = state.v[POINT], state.f[MARGIN], state.f[ALPHA]
-    base_sum, base_linear = np.zeros((2, width)), np.zeros(2)
-    last_point, last, predicted = np.empty(width), np.empty(n), np.empty(n)
+    m = _begin(problem, state, base)
+    bag, point, margins, alpha = state.i[BAG], state.v[POINT], state.f[MARGIN], state.f[ALPHA]
+    hard = np.bool_(False)
+    for i in range(base.shape[0]):
+        hard = hard or base[i] == np.inf
     for k in range(grid.shape[0]):
         C = grid[k]
-        sigma = _predict(problem, state, guide, bag, base, grid, k)
-        for i in range(n):
-            predicted[i] = margins[i]
+        sigma = _predict(problem, state, guide, m, base, grid, k)
         half, done, scale = guide.width[k], 0, 1.0
         while True:
-            n_plus, n_rows = _choose_rows(
-                problem, state, bag, base, penalty, C, half, base_sum, base_linear
-            )
-            for j in range(width):
-                last_point[j] = point[j]
-            for i in range(n):
-                last[i] = margins[i]
+            n_plus, n_rows = _choose_rows(problem, state, m, base, C, half)
             allowed = MAX_STEPS - done
-            if n_rows < m:
-                allowed = min(allowed, _ROUND_STEPS)
+            if n_rows < m and allowed > _ROUND_STEPS:
+                allowed = _ROUND_STEPS
             primal, dual, scale, steps, sigma = newton_steps(
-                problem, state, penalty, n_plus, n_rows, sigma, hard, 0.85 * tol, allowed, stop
+                problem, state, n_plus, n_rows, sigma, hard, 0.85 * tol, allowed, stop
             )
             done += steps
             for a in range(n_rows):
@@ -241,17 +248,17 @@ def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved
             if n_rows == m or done >= MAX_STEPS or stop[0]:
                 break
             score_rows(problem.table, bag, m, point, margins)
-            wrong = _crossed(problem, state, bag, base, C)
+            wrong = _crossed(problem, state, m, base, C)
             if relative_gap(primal + wrong, dual) <= 0.97 * tol:
                 break
             if wrong > 0.1 * tol * abs(primal):
-                _cut_back(problem, state, bag, base, C, last_point, last)
+                _cut_back(problem, state, m, base, C)
                 half = 2.0 * max(half, LEAST_WIDTH)
         total = 0.0
         for a in range(m):
-            total += abs(margins[bag[a]] - predicted[bag[a]])
+            total += abs(margins[bag[a]] - state.f[PREDICTED, bag[a]])
         moved[k] = total / m
-        for j in range(width):
+        for j in range(coef.shape[1]):
             coef[k, j] = scale * point[j]
-        for i in range(n):
+        for i in range(base.shape[0]):
             alphas[k, i] = alpha[i]

@@ -107,14 +107,6 @@ def _settle(scores, signs, targets, base, grid, alphas):
     return hinge, linear
 
 
-@entry
-def _relative_gaps(primal, dual):
-    gaps = np.empty(primal.shape[0])
-    for k in range(primal.shape[0]):
-        gaps[k] = relative_gap(primal[k], dual[k])
-    return gaps
-
-
 def certify(
     rows: Any,
     signs: Array,
@@ -165,7 +157,8 @@ def certify(
     combined = product(alphas.reshape(-1, alphas.shape[2]), rows)
     primal = 0.5 * np.einsum("kj,kj->k", flat, flat) + hinge.ravel()
     dual = linear.ravel() - 0.5 * np.einsum("kj,kj->k", combined, combined)
-    return _relative_gaps(primal, dual).reshape(hinge.shape), scores
+    gaps = [relative_gap.py_func(p, q) for p, q in zip(primal, dual, strict=True)]
+    return np.array(gaps).reshape(hinge.shape), scores
 
 
 def product(left: Array, right: Any) -> Array:
