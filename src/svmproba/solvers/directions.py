@@ -74,30 +74,24 @@ def primal_system(d, g, sigma, gram, square, x):
 
 
 @njit(**JIT)
-def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, square, x):
-    r"""Write the system in the space of the inner records (Woodbury); returns gamma.
+def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, square, x, y):
+    r"""Write the system in the space of the inner records (Woodbury).
 
-    .. math:: (K_{JJ}+\gamma y_Jy_J^\top+(\sigma\Omega)^{-1})\,x = A_J(g_w,\gamma g_b), \qquad
-       p = A_J^\top x - g \text{ with the bias times } \gamma
-
-    The bias gets the tiny curvature :math:`1/\gamma`, a millionth of the kernel's: one system
-    instead of a bordered one, with an error of the step far below what a step needs.
+    With :math:`M = K_{JJ}+(\sigma\Omega)^{-1}` and :math:`p_w = A_J^\top x - g_w` it is
+    :math:`Mx + p_by_J = A_Jg_w,\ y_J^\top x = g_b`: two right-hand sides, the product and
+    :math:`y_J`.
     """
-    slope, top = g[d], 0.0
+    slope = g[d]
+    g[d] = 0.0
     for a in range(n_inner):
         i = inner[a]
-        top = max(top, kernel[i, i] + 1.0 / (sigma * penalty[i]))
-    gamma = 1e6 * top
-    g[d] = gamma * slope
-    for a in range(n_inner):
-        i = inner[a]
-        row, bias = kernel[i], gamma * signs[i]
+        row = kernel[i]
         for b in range(a, n_inner):
-            square[a, b] = row[inner[b]] + bias * signs[inner[b]]
+            square[a, b] = row[inner[b]]
         square[a, a] += 1.0 / (sigma * penalty[i])
         x[a] = row_dot(table, i, g)
+        y[a] = signs[i]
     g[d] = slope
-    return gamma
 
 
 @njit(**JIT)

@@ -17,7 +17,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -37,11 +38,14 @@ _BLOCK_BAGS = 32
 #: Records up to which the kernel matrix of the rows is kept (128 MB), and the columns from which a
 #: system of the size of the inner records can pay.
 _KERNEL_ROWS, _KERNEL_WIDTH = 4000, 24
+#: Columns whose mean is more than so many standard deviations from 0 are centred.
+_OFFSET = 3.0
 #: Bags solved on all rows to learn how far margins move from their prediction, and the multiple of
 #: that movement that bounds the working rows.
 _PILOTS, _WIDTHS = 2, 2.5
 
 Tally = Callable[[Array, Any], tuple[Array, Array]]
+Result = TypeVar("Result")
 
 
 class Ensemble(NamedTuple):
@@ -112,9 +116,13 @@ def fit_ensemble(
     Ensemble
         Models that missed ``tol`` are returned with the gap they have.
     """
+    rows, mean = _centred(rows)
     n, d = rows.shape
-    n_bags, n_grid = counts.shape[0], grid.shape[0]
-    targets = np.ones(n) if targets is None else targets
+    n_bags, n_grid = counts.shape[0], len(grid)
+    # One type for all: every other layout or dtype would be compiled anew.
+    signs, grid = np.array(signs, np.float64), np.array(grid, np.float64)
+    targets = np.ones(n) if targets is None else np.array(targets, np.float64)
+    weight = None if weight is None else np.array(weight, np.float64)
     table, width = signed_rows(rows, signs)
     problem = Problem(table, d, signs, targets, _kernel(rows, signs, width))
     stop = np.zeros(1, np.uint8)
@@ -130,8 +138,13 @@ def fit_ensemble(
     try:
         with threadpool_limits(1):
             if method == "newton" and n_bags > 2 * _PILOTS:
-                shared = shared._replace(guide=_learn_guide(shared, counts, stop))
-            blocks = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+                guide = _interruptible(_learn_guide, shared, counts[:_PILOTS], stop)
+                shared = shared._replace(guide=guide)
+            # Processes get large arrays as memory maps; read-only ones would be compiled anew.
+            parallel = Parallel(
+                n_jobs=n_jobs, prefer="threads", return_as="generator", mmap_mode="c"
+            )
+            blocks = parallel(
                 delayed(_run_block)(shared, counts[s : s + size], stop) for s in starts
             )
             for s, block in zip(starts, blocks, strict=True):
@@ -145,7 +158,19 @@ def fit_ensemble(
     except BaseException:
         stop[0] = 1  # blocks that still run in threads leave at their next Newton step
         raise
+    if mean is not None:
+        intercept -= coef @ mean
     return Ensemble(coef, intercept, gap, summed, np.concatenate(stacked, -1) if stacked else None)
+
+
+def _centred(rows: Any) -> tuple[Any, Array | None]:
+    """Centre dense columns that are far from 0; exact, because the bias is free."""
+    if not isinstance(rows, np.ndarray):
+        return rows, None
+    mean, std = rows.mean(axis=0), rows.std(axis=0)
+    if np.all(np.abs(mean) <= _OFFSET * std) or not np.isfinite(mean).all():
+        return np.ascontiguousarray(rows, np.float64), None
+    return np.ascontiguousarray(rows - mean), mean
 
 
 def _block_size(n: int, n_grid: int, n_bags: int, n_workers: int) -> int:
@@ -197,14 +222,16 @@ def _learn_guide(shared: _Shared, counts: Any, stop: Any) -> Guide:
     margins = (product(step[:, :d].copy(), shared.rows.T) + step[:, d : d + 1]) * problem.signs
     guide = Guide(step, margins, growth, shared.guide.width)
     guided = shared._replace(guide=guide)
-    pilots = [_solve(guided, state, _base(shared, c), stop)[2] for c in counts[:_PILOTS]]
+    pilots = [_solve(guided, state, base, stop)[2] for base in _base(shared, counts)]
     return guide._replace(width=np.maximum(_WIDTHS * np.max(pilots, axis=0), LEAST_WIDTH))
 
 
 def _base(shared: _Shared, counts: Any) -> Array:
     """Bounds at C = 1."""
-    base = counts.astype(np.float64)
-    return base if shared.weight is None else base * shared.weight
+    base = np.array(counts, np.float64, order="C")
+    if shared.weight is not None:
+        base *= shared.weight
+    return base
 
 
 def _solve(shared: _Shared, state: State, base: Array, stop: Any) -> tuple[Array, Array, Array]:
@@ -247,25 +274,19 @@ def _solve_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
 
 
 def _run_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
-    """Solve a block so that Ctrl-C is heard: compiled code does not look for signals."""
+    """Solve a block wherever joblib runs it."""
     if os.getpid() != shared.parent:
         with threadpool_limits(1):
             return _solve_block(shared, counts, stop)
+    return _interruptible(_solve_block, shared, counts, stop)
+
+
+def _interruptible(function: Callable[..., Result], *args: Any) -> Result:
+    """Call a function so that Ctrl-C is heard: compiled code does not look for signals."""
     if threading.current_thread() is not threading.main_thread():
-        return _solve_block(shared, counts, stop)
-    result: list[tuple[Any, ...]] = []
-    error: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            result.append(_solve_block(shared, counts, stop))
-        except BaseException as e:
-            error.append(e)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.1)
-    if error:
-        raise error[0]
-    return result[0]
+        return function(*args)
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(function, *args).result()
+    finally:
+        pool.shutdown(wait=False)  # after Ctrl-C the caller tells the thread to stop

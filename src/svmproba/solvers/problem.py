@@ -15,6 +15,8 @@ algorithm produced it. Nothing outside this module computes a gap.
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,12 +35,32 @@ _FLAGS = {
 JIT = {**_FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+def _digest() -> str:
+    """Return a digest of this folder: compiled code is stale when any part of it changed."""
+    digest = sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+_STAMP = _digest()
+
+
 def entry(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function that Python calls, once per machine where a cache can be written."""
     try:
-        return njit(**_FLAGS, cache=True)(function)
+        compiled = njit(**_FLAGS, cache=True)(function)
     except RuntimeError:  # neither beside the package nor in the user's cache folder
         return njit(**_FLAGS)(function)
+    # Numba watches the file of the function alone, not those of the functions it calls.
+    cache_file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(cache_file, "_source_stamp"):
+        cache_file._source_stamp = _STAMP
+    return compiled
+
+
+#: Share of the zero model's loss below which an objective counts as zero (one class only).
+_ZERO = 1e-15
 
 
 class Problem(NamedTuple):
@@ -51,17 +73,18 @@ class Problem(NamedTuple):
     kernel: Array  #: (n, n), products of the signed rows without the bias; or (0, 0)
 
 
-@njit(**JIT)
-def relative_gap(primal: float, dual: float) -> float:
-    """Return ``(primal - dual) / primal``: an upper bound of the relative error.
+@njit(**_FLAGS)
+def relative_gap(primal: float, dual: float, floor: float = 0.0) -> float:
+    """Return ``(primal - dual) / max(primal, floor)``, a bound of the relative error.
 
-    Rounding can push a closed gap below zero; it is reported as 0.
+    Rounding can push a closed gap below zero; it is reported as 0. What is not a number has an
+    infinite gap.
     """
-    if not primal < np.inf:
+    if not (primal < np.inf and dual > -np.inf):
         return np.inf
     if primal - dual <= 0.0:
         return 0.0
-    return (primal - dual) / max(primal, 1e-300)
+    return (primal - dual) / max(primal, floor, 1e-300)
 
 
 @njit(**JIT)
@@ -76,9 +99,12 @@ def class_scales(positive_mass: float, negative_mass: float) -> tuple[float, flo
 
 @entry
 def _settle(scores, signs, targets, base, grid, alphas):
-    """Hinge sums at the scores; clip, balance and sign the multipliers; their linear terms."""
+    """Clip, balance and sign the multipliers; returns their linear terms, hinge sums, totals.
+
+    The totals are the hinge sums of the zero model, hard margins left out.
+    """
     n_bags, n_grid, n = scores.shape
-    hinge, linear = np.zeros((n_bags, n_grid)), np.zeros((n_bags, n_grid))
+    hinge, linear, total = np.zeros((3, n_bags, n_grid))
     for b in range(n_bags):
         for k in range(n_grid):
             score, alpha = scores[b, k], alphas[b, k]
@@ -88,9 +114,12 @@ def _settle(scores, signs, targets, base, grid, alphas):
                 if base[b, i] > 0.0:
                     c = grid[k] * base[b, i]
                     r = targets[i] - signs[i] * score[i]
-                    if r > 0.0:
+                    if not r <= 0.0:  # NaN counts
                         loss += c * r
-                    x = min(max(alpha[i], 0.0), c)
+                    if c < np.inf:
+                        total[b, k] += c * abs(targets[i])
+                    if alpha[i] > 0.0 and alpha[i] < np.inf:
+                        x = min(alpha[i], c)
                 alpha[i] = x
                 if signs[i] > 0.0:
                     plus += x
@@ -98,13 +127,11 @@ def _settle(scores, signs, targets, base, grid, alphas):
                     minus += x
             hinge[b, k] = loss
             up, down = class_scales(plus, minus)
-            total = 0.0
             for i in range(n):
                 x = alpha[i] * (up if signs[i] > 0.0 else down)
-                total += x * targets[i]
+                linear[b, k] += x * targets[i]
                 alpha[i] = x * signs[i]
-            linear[b, k] = total
-    return hinge, linear
+    return hinge, linear, total
 
 
 def certify(
@@ -150,15 +177,15 @@ def certify(
     >>> gap, scores
     (array([[0.]]), array([[[-1.,  1.]]]))
     """
-    flat = coef.reshape(-1, coef.shape[2])
-    scores = product(flat, rows.T).reshape(alphas.shape)
+    # Bag by bag: BLAS rounds by the shape of a product, results must not depend on the block.
+    scores = np.stack([product(w, rows.T) for w in coef])
     scores += intercept[:, :, None]
-    hinge, linear = _settle(scores, signs, targets, base, grid, alphas)
-    combined = product(alphas.reshape(-1, alphas.shape[2]), rows)
-    primal = 0.5 * np.einsum("kj,kj->k", flat, flat) + hinge.ravel()
-    dual = linear.ravel() - 0.5 * np.einsum("kj,kj->k", combined, combined)
-    gaps = [relative_gap.py_func(p, q) for p, q in zip(primal, dual, strict=True)]
-    return np.array(gaps).reshape(hinge.shape), scores
+    hinge, linear, total = _settle(scores, signs, targets, base, grid, alphas)
+    combined = np.stack([product(alpha, rows) for alpha in alphas])
+    primal = 0.5 * np.einsum("bkj,bkj->bk", coef, coef) + hinge
+    dual = linear - 0.5 * np.einsum("bkj,bkj->bk", combined, combined)
+    parts = zip(primal.flat, dual.flat, (_ZERO * total).flat, strict=True)
+    return np.array([relative_gap(*part) for part in parts]).reshape(hinge.shape), scores
 
 
 def product(left: Array, right: Any) -> Array:

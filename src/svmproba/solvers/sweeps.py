@@ -106,6 +106,7 @@ def solve_sweeps(problem, state, base, grid, tol, stop, coef, alphas):
     for a in range(m):
         curve[bag[a]] -= 1.0  # the bias column
         tau += curve[bag[a]] / m
+    tau = tau if tau > 0.0 else 1.0  # rows of zeros: only the bias is left
     for a in range(m):
         curve[bag[a]] += tau
     alpha, bounds, v = np.zeros(n), np.zeros(n), np.zeros(width)
