@@ -22,13 +22,14 @@ _TINY = 1e-12
 
 @njit(**JIT)
 def factor(h, size):
-    """Overwrite the upper triangle of h by its Cholesky factor U, h = U'U."""
+    """Overwrite the upper triangle of h by its Cholesky factor U, h = U'U, with 1 / diagonal."""
     for k in range(0, size, 4):
         stop = min(k + 4, size)
         for q in range(k, stop):
             row = h[q]
             x = 1.0 / np.sqrt(max(row[q], _TINY))
-            for j in range(q, size):
+            row[q] = x
+            for j in range(q + 1, size):
                 row[j] *= x
             for i in range(q + 1, stop):
                 x = row[i]
@@ -49,7 +50,7 @@ def back_solve(u, size, x):
     """Overwrite x by the solution of U'U x = x."""
     for i in range(size):
         row = u[i]
-        x[i] /= row[i]
+        x[i] *= row[i]
         s = x[i]
         for j in range(i + 1, size):
             x[j] -= s * row[j]
@@ -58,7 +59,7 @@ def back_solve(u, size, x):
         s = x[i]
         for j in range(i + 1, size):
             s -= row[j] * x[j]
-        x[i] = s / row[i]
+        x[i] = s * row[i]
 
 
 @njit(**JIT)

@@ -37,7 +37,7 @@ BLOCK_BYTES = 64 * 2**20
 _BLOCK_BAGS = 32
 #: Records up to which the kernel matrix of the rows is kept (128 MB), and the columns from which a
 #: system of the size of the inner records can pay.
-_KERNEL_ROWS, _KERNEL_WIDTH = 4000, 24
+_KERNEL_ROWS, _KERNEL_WIDTH = 4000, 32
 #: Columns whose mean is more than so many standard deviations from 0 are centred.
 _OFFSET = 3.0
 #: Bags solved on all rows to learn how far margins move from their prediction, and the multiple of
@@ -185,7 +185,9 @@ def _kernel(rows: Any, signs: Array, width: int) -> Array:
         return np.empty((0, 0))
     kernel = rows @ rows.T
     kernel = kernel if isinstance(kernel, np.ndarray) else kernel.toarray()
-    return kernel * np.outer(signs, signs)
+    kernel *= signs
+    kernel *= signs[:, None]
+    return kernel
 
 
 def _method(problem: Problem, width: int, hard: bool) -> str:
@@ -213,16 +215,18 @@ def _learn_guide(shared: _Shared, counts: Any, stop: Any) -> Guide:
     n, d = problem.signs.shape[0], problem.d
     base = np.ones(n) if shared.weight is None else shared.weight
     state = new_state(problem, shared.width)
-    sharp = shared._replace(tol=shared.tol / 3.0)
-    coef, alphas, _ = _solve(sharp, state, base, stop)
+    sharp = shared._replace(tol=shared.tol / 10.0)
+    coef, alphas = np.empty((grid.shape[0], shared.width)), np.empty((grid.shape[0], n))
+    _solve(sharp, state, base, stop, coef, alphas)
     mass = alphas.sum(axis=1)
     growth = np.ones(grid.shape[0])
     np.divide(mass[1:], mass[:-1], out=growth[1:], where=mass[:-1] > 0.0)
     step = np.diff(coef, axis=0, prepend=0.0)
-    margins = (product(step[:, :d].copy(), shared.rows.T) + step[:, d : d + 1]) * problem.signs
+    margins = product(np.ascontiguousarray(step[:, :d]), shared.rows.T, np.empty_like(alphas))
+    margins = (margins + step[:, d : d + 1]) * problem.signs
     guide = Guide(step, margins, growth, shared.guide.width)
     guided = shared._replace(guide=guide)
-    pilots = [_solve(guided, state, base, stop)[2] for base in _base(shared, counts)]
+    pilots = [_solve(guided, state, b, stop, coef, alphas) for b in _base(shared, counts)]
     return guide._replace(width=np.maximum(_WIDTHS * np.max(pilots, axis=0), LEAST_WIDTH))
 
 
@@ -234,11 +238,11 @@ def _base(shared: _Shared, counts: Any) -> Array:
     return base
 
 
-def _solve(shared: _Shared, state: State, base: Array, stop: Any) -> tuple[Array, Array, Array]:
-    """One bag: weights with the bias, multipliers, movement of the margins, by C."""
-    n_grid = shared.grid.shape[0]
-    coef, alphas = np.empty((n_grid, shared.width)), np.empty((n_grid, base.shape[0]))
-    moved = np.zeros(n_grid)
+def _solve(
+    shared: _Shared, state: State, base: Array, stop: Any, coef: Array, alphas: Array
+) -> Array:
+    """Write weights with the bias and multipliers of one bag; return the margins' movement."""
+    moved = np.zeros(shared.grid.shape[0])
     task = (shared.problem, state, base, shared.grid, shared.tol)
     if shared.method == "newton":
         solve_path(*task, shared.guide, stop, coef, alphas, moved)
@@ -246,7 +250,7 @@ def _solve(shared: _Shared, state: State, base: Array, stop: Any) -> tuple[Array
         solve_pairs(*task, stop, coef, alphas)
     else:
         solve_sweeps(*task, stop, coef, alphas)
-    return coef, alphas, moved
+    return moved
 
 
 def _solve_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
@@ -258,14 +262,16 @@ def _solve_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
     coef, alphas = np.empty((n_bags, n_grid, shared.width)), np.empty((n_bags, n_grid, n))
     state = new_state(problem, shared.width)
     for b in range(n_bags):
-        coef[b], alphas[b], _ = _solve(shared, state, base[b], stop)
+        _solve(shared, state, base[b], stop, coef[b], alphas[b])
     w, bias = np.ascontiguousarray(coef[:, :, :d]), coef[:, :, d].copy()
     fixed = (shared.rows, problem.signs, problem.targets)
     gap, scores = certify(*fixed, base, shared.grid, w, bias, alphas)
     for b in np.flatnonzero((gap > shared.tol).any(axis=1)).tolist():
-        again, alpha, _ = _solve(_plain(shared), state, base[b], stop)
-        again_w, again_bias = again[None, :, :d].copy(), again[None, :, d].copy()
-        one, score = certify(*fixed, base[b : b + 1], shared.grid, again_w, again_bias, alpha[None])
+        _solve(_plain(shared), state, base[b], stop, coef[b], alphas[b])
+        again_w, again_bias = coef[b : b + 1, :, :d].copy(), coef[b : b + 1, :, d].copy()
+        one, score = certify(
+            *fixed, base[b : b + 1], shared.grid, again_w, again_bias, alphas[b : b + 1]
+        )
         better = one[0] < gap[b]
         gap[b, better], scores[b, better] = one[0, better], score[0, better]
         w[b, better], bias[b, better] = again_w[0, better], again_bias[0, better]

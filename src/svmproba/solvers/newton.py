@@ -238,7 +238,7 @@ def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved
             if n_rows < m and allowed > _ROUND_STEPS:
                 allowed = _ROUND_STEPS
             primal, dual, scale, steps, sigma = newton_steps(
-                problem, state, n_plus, n_rows, sigma, hard, 0.85 * tol, allowed, stop
+                problem, state, n_plus, n_rows, sigma, hard, 0.95 * tol, allowed, stop
             )
             done += steps
             for a in range(n_rows):
@@ -249,7 +249,7 @@ def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved
                 break
             score_rows(problem.table, bag, m, point, margins)
             wrong = _crossed(problem, state, m, base, C)
-            if relative_gap(primal + wrong, dual) <= 0.97 * tol:
+            if relative_gap(primal + wrong, dual) <= 0.99 * tol:
                 break
             if wrong > 0.1 * tol * abs(primal):
                 _cut_back(problem, state, m, base, C)

@@ -108,29 +108,23 @@ def _settle(scores, signs, targets, base, grid, alphas):
     for b in range(n_bags):
         for k in range(n_grid):
             score, alpha = scores[b, k], alphas[b, k]
-            plus, minus, loss = 0.0, 0.0, 0.0
+            loss, zero, mass, balance, value = 0.0, 0.0, 0.0, 0.0, 0.0
             for i in range(n):
-                x = 0.0
-                if base[b, i] > 0.0:
-                    c = grid[k] * base[b, i]
-                    r = targets[i] - signs[i] * score[i]
-                    if not r <= 0.0:  # NaN counts
-                        loss += c * r
-                    if c < np.inf:
-                        total[b, k] += c * abs(targets[i])
-                    if alpha[i] > 0.0 and alpha[i] < np.inf:
-                        x = min(alpha[i], c)
+                c = grid[k] * base[b, i]
+                r = targets[i] - signs[i] * score[i]
+                loss += 0.0 if r <= 0.0 else c * r  # NaN counts
+                zero += c * abs(targets[i]) if c < np.inf else 0.0
+                x = alpha[i] if alpha[i] > 0.0 and alpha[i] < np.inf else 0.0
+                x = min(x, c)
                 alpha[i] = x
-                if signs[i] > 0.0:
-                    plus += x
-                else:
-                    minus += x
-            hinge[b, k] = loss
-            up, down = class_scales(plus, minus)
+                mass += x
+                balance += x * signs[i]
+            up, down = class_scales(0.5 * (mass + balance), 0.5 * (mass - balance))
             for i in range(n):
                 x = alpha[i] * (up if signs[i] > 0.0 else down)
-                linear[b, k] += x * targets[i]
+                value += x * targets[i]
                 alpha[i] = x * signs[i]
+            hinge[b, k], total[b, k], linear[b, k] = loss, zero, value
     return hinge, linear, total
 
 
@@ -178,18 +172,22 @@ def certify(
     (array([[0.]]), array([[[-1.,  1.]]]))
     """
     # Bag by bag: BLAS rounds by the shape of a product, results must not depend on the block.
-    scores = np.stack([product(w, rows.T) for w in coef])
+    scores, combined = np.empty_like(alphas), np.empty_like(coef)
+    for b in range(len(coef)):
+        product(coef[b], rows.T, scores[b])
     scores += intercept[:, :, None]
     hinge, linear, total = _settle(scores, signs, targets, base, grid, alphas)
-    combined = np.stack([product(alpha, rows) for alpha in alphas])
+    for b in range(len(coef)):
+        product(alphas[b], rows, combined[b])
     primal = 0.5 * np.einsum("bkj,bkj->bk", coef, coef) + hinge
     dual = linear - 0.5 * np.einsum("bkj,bkj->bk", combined, combined)
     parts = zip(primal.flat, dual.flat, (_ZERO * total).flat, strict=True)
     return np.array([relative_gap(*part) for part in parts]).reshape(hinge.shape), scores
 
 
-def product(left: Array, right: Any) -> Array:
-    """Return ``left @ right`` as a contiguous array; ``right`` may be sparse."""
+def product(left: Array, right: Any, out: Array) -> Array:
+    """Write ``left @ right`` to ``out``, a C-contiguous array; ``right`` may be sparse."""
     if isinstance(right, np.ndarray):
-        return np.ascontiguousarray(left @ right)
-    return np.ascontiguousarray((right.T @ left.T).T)
+        return np.matmul(left, right, out=out)
+    out[:] = (right.T @ left.T).T
+    return out
