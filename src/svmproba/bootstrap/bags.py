@@ -47,19 +47,29 @@ def draw_bags(
     """
     n = len(positive)
     plus, minus = np.flatnonzero(positive), np.flatnonzero(~positive)
-    counts = np.empty((n_bootstraps, n), dtype=np.uint8)
+    counts = _draw(n_bootstraps, n, rng)
     n_redraws = 0
-    for b in range(n_bootstraps):
-        for _ in range(max_redraws + 1):
-            bag = np.bincount(rng.integers(n, size=n, dtype=np.uint32), minlength=n)
-            if bag[plus].any() and bag[minus].any():
-                break
+    for b in np.flatnonzero(~(counts[:, plus].any(axis=1) & counts[:, minus].any(axis=1))):
+        for _ in range(max_redraws):
             n_redraws += 1
+            counts[b] = _draw(1, n, rng)
+            if counts[b, plus].any() and counts[b, minus].any():
+                break
         else:
             raise ValueError(
                 f"Bag {b} lacked a class {max_redraws + 1} times in a row: y has {len(plus)} "
                 f"positive and {len(minus)} negative records, too few of one class to resample."
             )
-        # A count above 255 has a probability below 1/255!, so one byte is enough.
-        counts[b] = bag
     return counts, n_redraws
+
+
+def _draw(n_bags: int, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Draw some bags, whatever their classes."""
+    # A count above 255 has a probability below 1/255!, so one byte is enough.
+    counts = np.empty((n_bags, n), dtype=np.uint8)
+    at_once = max(1, 2**20 // n)
+    for first in range(0, n_bags, at_once):
+        size = min(at_once, n_bags - first)
+        drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, np.newaxis]
+        counts[first : first + size] = np.bincount(drawn.ravel(), minlength=size * n).reshape(-1, n)
+    return counts

@@ -37,7 +37,7 @@ BLOCK_BYTES = 64 * 2**20
 _BLOCK_BAGS = 32
 #: Records up to which the kernel matrix of the rows is kept (128 MB), and the columns from which a
 #: system of the size of the inner records can pay.
-_KERNEL_ROWS, _KERNEL_WIDTH = 4000, 32
+_KERNEL_ROWS, _KERNEL_WIDTH, _LARGE_PRODUCT = 4000, 32, 10**9
 #: Columns whose mean is more than so many standard deviations from 0 are centred.
 _OFFSET = 3.0
 #: Bags solved on all rows to learn how far margins move from their prediction, and the multiple of
@@ -123,8 +123,9 @@ def fit_ensemble(
     signs, grid = np.array(signs, np.float64), np.array(grid, np.float64)
     targets = np.ones(n) if targets is None else np.array(targets, np.float64)
     weight = None if weight is None else np.array(weight, np.float64)
+    n_workers = effective_n_jobs(n_jobs)
     table, width = signed_rows(rows, signs)
-    problem = Problem(table, d, signs, targets, _kernel(rows, signs, width))
+    problem = Problem(table, d, signs, targets, _kernel(rows, signs, width, n_workers))
     stop = np.zeros(1, np.uint8)
     method = _method(problem, width, bool(np.isinf(counts).any()))
     shared = _Shared(
@@ -133,7 +134,7 @@ def fit_ensemble(
     coef, intercept = np.empty((n_grid, n_bags, d)), np.empty((n_grid, n_bags))
     gap = np.empty((n_grid, n_bags))
     summed, stacked = None, []
-    size = _block_size(n, n_grid, n_bags, effective_n_jobs(n_jobs))
+    size = _block_size(n, n_grid, n_bags, n_workers)
     starts = range(0, n_bags, size)
     try:
         with threadpool_limits(1):
@@ -179,11 +180,14 @@ def _block_size(n: int, n_grid: int, n_bags: int, n_workers: int) -> int:
     return int(max(1, min(fitting, _BLOCK_BAGS, -(-n_bags // (4 * n_workers)))))
 
 
-def _kernel(rows: Any, signs: Array, width: int) -> Array:
+def _kernel(rows: Any, signs: Array, width: int, n_workers: int) -> Array:
     """Kernel matrix of the signed rows without the bias, or an empty one."""
-    if rows.shape[0] > _KERNEL_ROWS or width < _KERNEL_WIDTH:
+    n, d = rows.shape
+    if n > _KERNEL_ROWS or width < _KERNEL_WIDTH:
         return np.empty((0, 0))
-    kernel = rows @ rows.T
+    # BLAS threads go on spinning after a product and would steal the first milliseconds.
+    with threadpool_limits(n_workers if n * n * d > _LARGE_PRODUCT else 1):
+        kernel = rows @ rows.T
     kernel = kernel if isinstance(kernel, np.ndarray) else kernel.toarray()
     kernel *= signs
     kernel *= signs[:, None]

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh, qr, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtri
+from threadpoolctl import threadpool_limits
 
 from svmproba.solvers.kernels import (
     BLOCK_BYTES,
@@ -218,7 +219,9 @@ def _linear_features(X: Rows) -> tuple[FeatureMap, Rows]:
     rows, projection = X, None
     if not sparse.issparse(X) and X.shape[1] > X.shape[0]:
         # QR costs half as much as the SVD here, and no rank has to be guessed: X = R^T Q^T always.
-        projection, triangle = qr(X.T, mode="economic")
+        # BLAS threads go on spinning after a small product and would disturb what comes next.
+        with threadpool_limits(1 if X.size * len(X) < 10**9 else None):
+            projection, triangle = qr(X.T, mode="economic")
         rows = np.ascontiguousarray(triangle.T)
     return FeatureMap("linear", 0.0, 1, 0.0, X.shape[1], None, None, projection, True), rows
 
