@@ -8,8 +8,8 @@ or on the size of the blocks.
 Three methods share the problem, its storage and its certificate: Newton steps for tables of
 moderate width (:mod:`~svmproba.solvers.newton`), pair steps on a kernel matrix for wide rows of
 not too many records, such as exact kernel rows (:mod:`~svmproba.solvers.pairs`), and coordinate
-sweeps for wide rows of many records, such as text (:mod:`~svmproba.solvers.sweeps`). A model that
-is left with too large a gap is solved once more from a cold start.
+sweeps for wide rows of many records, such as text (:mod:`~svmproba.solvers.sweeps`). Models that
+the first two leave with too large a gap are solved once more by Newton steps from a cold start.
 """
 
 from __future__ import annotations
@@ -207,10 +207,9 @@ def _cold(n_grid: int) -> Guide:
 
 
 def _plain(shared: _Shared) -> _Shared:
-    """Return the same task with nothing guessed and a sharper aim, by Newton steps if they can."""
-    able = shared.width <= DIRECT_WIDTH or shared.problem.kernel.shape[0] > 0
-    method = "newton" if able else "sweeps"
-    return shared._replace(tol=shared.tol / 3.0, method=method, guide=_cold(shared.grid.shape[0]))
+    """Return the same task by Newton steps with nothing guessed and a sharper aim."""
+    guide = _cold(shared.grid.shape[0])
+    return shared._replace(tol=shared.tol / 3.0, method="newton", guide=guide)
 
 
 def _learn_guide(shared: _Shared, counts: Any, stop: Any) -> Guide:
@@ -270,7 +269,8 @@ def _solve_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
     w, bias = np.ascontiguousarray(coef[:, :, :d]), coef[:, :, d].copy()
     fixed = (shared.rows, problem.signs, problem.targets)
     gap, scores = certify(*fixed, base, shared.grid, w, bias, alphas)
-    for b in np.flatnonzero((gap > shared.tol).any(axis=1)).tolist():
+    missed = np.flatnonzero((gap > shared.tol).any(axis=1)).tolist()
+    for b in missed if shared.method != "sweeps" else ():
         _solve(_plain(shared), state, base[b], stop, coef[b], alphas[b])
         again_w, again_bias = coef[b : b + 1, :, :d].copy(), coef[b : b + 1, :, d].copy()
         one, score = certify(
