@@ -25,9 +25,9 @@ from .rows import aligned, row_add, row_dot
 
 #: Columns up to which the Newton matrix is formed and factored.
 DIRECT_WIDTH = 400
-#: First penalty in units of C, and its growth. Steps were counted on the 15 data sets of the paper;
-#: they hardly depend on these values.
-SIGMA, _SIGMA_GROWTH, _HARD_GROWTH = 6.0, 1.2, 4.0
+#: Growth of the penalty with every multiplier step, and with hard margins. Steps were counted on
+#: the 15 data sets of the paper; they hardly depend on these values.
+_SIGMA_GROWTH, _HARD_GROWTH = 1.2, 4.0
 
 
 class State(NamedTuple):
