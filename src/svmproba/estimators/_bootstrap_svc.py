@@ -87,7 +87,9 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     tol : float, default=1e-3
         Relative duality gap that every member must reach.
     n_components : int or None, default=None
-        Number of Nyström landmarks where there are too many records for an exact kernel.
+        Number of Nyström landmarks where there are too many records (over 4000) for an exact
+        kernel. None: 300. More than 399 are fitted by another method, which may not reach `tol`
+        at large C.
     n_jobs : int or None, default=None
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None

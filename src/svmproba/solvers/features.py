@@ -152,7 +152,8 @@ def fit_features(
     exact_limit : int
         Number of records up to which the whole kernel matrix is factored.
     n_components : int or None
-        Number of landmarks beyond `exact_limit` (Nyström); None: 1000.
+        Number of landmarks beyond `exact_limit` (Nyström); None: 300, narrow enough for Newton
+        steps, which reach the tolerance at every C.
     rng : Generator, int or None
         Source of the random landmarks beyond `exact_limit`.
 
@@ -182,7 +183,7 @@ def fit_features(
         return _linear_features(X)
     gamma = 0.0 if kernel == "precomputed" else resolve_gamma(gamma, X)
     rng = np.random.default_rng(rng)
-    n, rank = X.shape[0], min(X.shape[0], n_components or 1000)
+    n, rank = X.shape[0], min(X.shape[0], n_components or 300)
     tol = max(tol, n * np.finfo(float).eps)
     shape: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
 
