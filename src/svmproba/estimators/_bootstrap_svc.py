@@ -87,9 +87,8 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     tol : float, default=1e-3
         Relative duality gap that every member must reach.
     n_components : int or None, default=None
-        Number of Nyström landmarks where there are too many records (over 4000) for an exact
-        kernel. None: 300. More than 399 are fitted by another method, which may not reach `tol`
-        at large C.
+        Number of Nyström landmarks beyond 4000 records, where kernels are not exact; None: 300.
+        From 400 on another method fits the members, which may miss `tol` at large C.
     n_jobs : int or None, default=None
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -217,10 +216,8 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         Cs = check_ensemble_parameters(self)
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
-        pairwise = self.kernel == "precomputed"
-        data = training_set(
-            rows, labels, sample_weight, self.class_weight, self.pos_label, pairwise=pairwise
-        )
+        weighing = (sample_weight, self.class_weight, self.pos_label)
+        data = training_set(rows, labels, *weighing, pairwise=self.kernel == "precomputed")
         gammas = check_gammas(self.gammas, self.kernel, data.X)
         rng = as_generator(self.random_state)
         counts, n_redraws = draw_bags(self.n_bootstraps, data.positive, rng)
