@@ -56,7 +56,11 @@ def signed_rows(rows, signs: Array):
     return table, width
 
 
-def row_dot(table, i, p):  # pragma: no cover - compiled by the overload below
+# Names for compiled code only: Numba puts one of the overloads below in their place, by the type
+# of the table. Called from Python they have nothing to run.
+
+
+def row_dot(table, i, p):  # pragma: no cover
     """Return the product of row i with p."""
     raise NotImplementedError
 
