@@ -1,0 +1,68 @@
+"""Stacking: a logistic regression on the scores of all hyperparameter values."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from svmproba.links._fitting import Floats, check_pairs, fit_logistic
+
+
+class StackLink:
+    r"""Ridge-logistic regression on the out-of-bag scores of all hyperparameter values.
+
+    .. math:: \mathrm{logit}\,P(+|x)=\sum_\theta w_\theta s_\theta(x)+c
+
+    where :math:`s_\theta` is the mean score at :math:`\theta` divided by its scale, and
+    :math:`(w,c)` minimises the logistic loss with the targets of
+    :class:`~svmproba.links.PlattLink` plus :math:`\frac\lambda2\|w\|^2` [1]_. The scores of
+    neighbouring values are nearly proportional; the ridge shares the weight among them.
+
+    Parameters
+    ----------
+    ridge : float, default=1.0
+        :math:`\lambda>0`.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_theta,)
+        Weights :math:`w`.
+    intercept_ : float
+        :math:`c`.
+
+    References
+    ----------
+    .. [1] D. H. Wolpert, "Stacked generalization", Neural Networks 5, 1992.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.links import StackLink
+    >>> scaled = np.array([[-1.0, -2.0, 1.0, 2.0], [-1.0, -1.0, 1.0, 1.0]])
+    >>> link = StackLink().fit(scaled, np.array([False, False, True, True]))
+    >>> link.predict(scaled).round(2)
+    array([0.35, 0.28, 0.65, 0.72])
+    """
+
+    reads: ClassVar[str] = "scaled"
+
+    coef_: Floats
+    intercept_: float
+
+    def __init__(self, ridge: float = 1.0) -> None:
+        if not ridge > 0:
+            raise ValueError(f"ridge must be positive, got {ridge!r}")
+        self.ridge = ridge
+
+    def fit(self, scores: ArrayLike, positive: ArrayLike) -> StackLink:
+        """Fit to scaled scores (n_theta, n) and labels (n,) of bool."""
+        s, plus = check_pairs(scores, positive, ndim=2)
+        self.coef_, self.intercept_, _ = fit_logistic(s, plus, ridge=self.ridge)
+        return self
+
+    def predict(self, scores: ArrayLike) -> Floats:
+        """Probability of the class of interest, shape (n,), for scaled scores (n_theta, n)."""
+        return expit(self.coef_ @ np.asarray(scores, dtype=np.float64) + self.intercept_)
