@@ -1,0 +1,314 @@
+r"""Promises on the rate of a class: how far a cut may go, and what may be said of it then.
+
+Three rules, from the one that proves most to the one that uses all records for the fit:
+
+* *split*: the order statistic of `guaranteed_level` on records that the model has not seen. Exact:
+  the promise on this very model fails with probability at most ``1 - confidence``.
+* *oob*: the same on out-of-bag levels. No theorem: each level comes from a third of the bags, and
+  bags overlap. Approximate.
+* *jackknife+*: `jackknife_plus`, a theorem on the average over training samples, no confidence.
+
+Measured by ``tests/theory/test_guarantee.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr
+
+from svmproba.bootstrap.blocks import row_blocks
+
+Floats = NDArray[np.float64]
+
+KINDS = (None, "split", "oob", "jackknife+")
+
+# 1 - 0.9 is not 0.1: an equality that holds on paper must not be lost to rounding.
+_ROUNDING = 1 + 1e-12
+
+
+def order_statistic(n: int, rate: float, confidence: float) -> int:
+    r"""Which smallest level of n records may be the cut, so that the rate is promised.
+
+    .. math::
+        k=\max\{k: P(\mathrm{Bin}(n,\,1-\tau)\le k-1)\le\delta\},\qquad 0\text{ if there is none,}
+
+    with the rate :math:`\tau` and the confidence :math:`1-\delta`. A cut at the k-th smallest
+    level of n independent records of a class keeps a share of at least :math:`\tau` of that class,
+    except with probability :math:`\delta` over those n records [1]_.
+
+    Parameters
+    ----------
+    n : int
+        Number of records of the class.
+    rate : float
+        The rate to promise, between 0 and 1, both excluded.
+    confidence : float
+        Probability that the promise holds, between 0 and 1, both excluded.
+
+    Returns
+    -------
+    int
+        The rank k, from 1 (smallest) to n; 0 where n is too small for the promise.
+
+    References
+    ----------
+    .. [1] X. Tong, Y. Feng and J. J. Li (2018). *Neyman-Pearson classification algorithms and NP
+       receiver operating characteristics*. Science Advances 4(2).
+
+    Examples
+    --------
+    >>> from svmproba.bootstrap.guarantee import order_statistic
+    >>> [order_statistic(n, rate=0.9, confidence=0.9) for n in (10, 22, 50, 100, 200)]
+    [0, 1, 2, 6, 15]
+    """
+    check_share("rate", rate)
+    check_share("confidence", confidence)
+    delta = (1 - confidence) * _ROUNDING
+    return bisect_right(range(n), delta, key=lambda j: float(bdtr(j, n, 1 - rate)))
+
+
+def records_needed(rate: float, confidence: float) -> int:
+    r"""Fewest records of the class that a promise needs, :math:`\lceil\ln\delta/\ln\tau\rceil`.
+
+    Parameters
+    ----------
+    rate, confidence : float
+        As in `order_statistic`.
+
+    Returns
+    -------
+    int
+        The smallest n for which `order_statistic` is at least 1.
+
+    Examples
+    --------
+    >>> from svmproba.bootstrap.guarantee import records_needed
+    >>> records_needed(rate=0.9, confidence=0.9), records_needed(rate=0.99, confidence=0.95)
+    (22, 299)
+    """
+    check_share("rate", rate)
+    check_share("confidence", confidence)
+    return max(1, math.ceil(math.log((1 - confidence) * _ROUNDING) / math.log(rate)))
+
+
+def guaranteed_level(
+    levels: Floats, rate: float, confidence: float, name: str = "positive"
+) -> float:
+    r"""Cut at which a class keeps its rate with confidence.
+
+    The k-th smallest level, k from `order_statistic`. A record keeps its class when its level is at
+    least that value; equal levels only raise the rate. Any number that orders the records will do
+    as a level: a score, a median of scores, a probability; negated for the negative class.
+
+    Parameters
+    ----------
+    levels : ndarray, shape (n_records,)
+        Levels of the records of the class. NaN, a level that is not known, is left out. The
+        promise is exact for independent records that had no part in the fit.
+    rate, confidence : float
+        As in `order_statistic`.
+    name : str, default="positive"
+        Which records these are, for the message of the error.
+
+    Returns
+    -------
+    float
+        The cut.
+
+    Raises
+    ------
+    ValueError
+        Where the records are too few for the promise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.bootstrap.guarantee import guaranteed_level
+    >>> guaranteed_level(np.arange(100.0), rate=0.9, confidence=0.9)
+    5.0
+    """
+    known = levels[~np.isnan(levels)]
+    k = order_statistic(len(known), rate, confidence)
+    if k == 0:
+        raise ValueError(
+            f"A rate of {rate:g} with confidence {confidence:g} needs at least "
+            f"{records_needed(rate, confidence)} {name} records, got {len(known)}."
+        )
+    return float(np.partition(known, k - 1)[k - 1])
+
+
+def bag_scores(scores: Floats, spread: Floats) -> Floats:
+    r"""Score of each bag, :math:`v_b(x)=\frac1{|\Theta|}\sum_\theta f_{\theta,b}(x)/\sigma_\theta`.
+
+    Not weighted by reliability: those weights come from all records, which the theorem of
+    `jackknife_plus` does not allow.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_samples, n_theta, n_bootstraps)
+        Scores of the members, see `svmproba.bootstrap.members.member_scores`.
+    spread : ndarray, shape (n_theta,)
+        Scales :math:`\sigma_\theta`.
+
+    Returns
+    -------
+    ndarray, shape (n_samples, n_bootstraps)
+        The scores.
+    """
+    return (1 / (spread * len(spread))) @ scores
+
+
+def jackknife_plus(
+    own: Floats, out_of_bag: NDArray[np.bool_], bag_scores_new: Floats, rate: float
+) -> NDArray[np.bool_]:
+    r"""Jackknife+-after-bootstrap: which new records belong to the class, no record held out.
+
+    With :math:`s_{-i}` the mean score over the bags without record i, of the n training records of
+    the class, and :math:`\tau=1-\alpha` the rate, a record x is refused if
+
+    .. math:: \#\{i: s_{-i}(x)<s_{-i}(x_i)\}\ge\tau\,(n+1).
+
+    A new record of the class is refused with probability at most :math:`2\alpha`, and in practice
+    about :math:`\alpha` [1]_. That is an average over training samples as well as new records, not
+    a promise on this model. It asks that the records of the class are exchangeable, that a score
+    :math:`v_b` depends on bag b alone, that bags are drawn with equal probabilities, and that the
+    number of bags is itself random, :math:`\mathrm{Bin}(\tilde B,(1-\frac1{N+1})^N)` with N
+    training records of both classes. A fixed number of bags, scales that all bags share and bags
+    drawn again for want of a class are small breaches of that.
+
+    Parameters
+    ----------
+    own : ndarray, shape (n_records,)
+        Scores :math:`s_{-i}(x_i)`; -inf, never above x, for a record that is in every bag.
+    out_of_bag : ndarray of bool, shape (n_records, n_bootstraps)
+        Which bags left which training record of the class out.
+    bag_scores_new : ndarray, shape (n_new, n_bootstraps)
+        Scores :math:`v_b(x)` of the new records. Negate all scores for the negative class.
+    rate : float
+        The rate :math:`\tau`, between 0 and 1, both excluded.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_new,)
+        Which records belong to the class.
+
+    Raises
+    ------
+    ValueError
+        Where the records are so few that none could ever be refused.
+
+    References
+    ----------
+    .. [1] B. Kim, C. Xu and R. F. Barber (2020). *Predictive inference is free with the
+       jackknife+-after-bootstrap*. NeurIPS 33.
+    """
+    check_share("rate", rate)
+    refused_from = math.ceil(rate * (len(own) + 1) - 1e-9)
+    if refused_from > len(own):
+        raise ValueError(
+            f"A rate of {rate:g} by guarantee='jackknife+' needs at least "
+            f"{math.ceil(rate / (1 - rate) - 1e-9)} training records of the class, got {len(own)}."
+        )
+    return _count_above(own, out_of_bag, bag_scores_new) < refused_from
+
+
+def _count_above(
+    own: Floats, out_of_bag: NDArray[np.bool_], bag_scores_new: Floats
+) -> NDArray[np.int64]:
+    """Count, for each new record, the training records that score above it without themselves."""
+    n_new, n_bootstraps = bag_scores_new.shape
+    # A copy of a training record ties with it, whatever the order of summation was.
+    slack = 1e-10 * np.maximum(bag_scores_new.max(axis=1), -bag_scores_new.min(axis=1))
+    above = np.zeros(n_new, dtype=np.int64)
+    for mine in row_blocks(len(own), n_bootstraps):
+        shares = out_of_bag[mine] / np.maximum(1, out_of_bag[mine].sum(axis=1, keepdims=True))
+        for new in row_blocks(n_new, len(shares)):
+            means = bag_scores_new[new] @ shares.T
+            means += slack[new, np.newaxis]
+            above[new] += np.count_nonzero(means < own[mine], axis=1)
+    return above
+
+
+def promise(
+    kind: str | None,
+    rate_name: str,
+    rate: float,
+    confidence: float,
+    n: int,
+    label: Any = None,
+) -> str:
+    """Say in one sentence what is promised, and under which assumption.
+
+    Parameters
+    ----------
+    kind : {None, "split", "oob", "jackknife+"}
+        The rule.
+    rate_name : {"tpr", "tnr"}
+        Whose rate it is: of the positive or of the negative class.
+    rate : float
+        The rate.
+    confidence : float
+        The confidence; only ``"split"`` and ``"oob"`` have one.
+    n : int
+        Number of records of the class that the rule used.
+    label : label or None
+        The label of that class; None: it is called positive or negative.
+
+    Returns
+    -------
+    str
+        The sentence.
+
+    Examples
+    --------
+    >>> from svmproba.bootstrap.guarantee import promise
+    >>> print(promise("split", "tpr", 0.9, 0.95, 240, label="default"))
+    With confidence 95 %, at least 90 % of all future records of class 'default' will be recognised
+    as such; this is proven from 240 records of that class that were held out, provided that
+    future records come from the same population as these.
+    """
+    check_kind(kind)
+    side = {"tpr": "the positive class", "tnr": "the negative class"}[rate_name]
+    group = f"records of {side}" if label is None else f"records of class {label!r}"
+    share, missed, sure = f"{100 * rate:.6g} %", 100 * (1 - rate), f"{100 * confidence:.6g} %"
+    same = "provided that future records come from the same population as these"
+    if kind is None:
+        return (
+            f"No promise: the cut is set so that at least {share} of the {n} training {group} are "
+            f"recognised by the members that were not trained on them; the rate among future "
+            f"records may be higher or lower."
+        )
+    if kind == "jackknife+":
+        return (
+            f"On average over training samples, and so not for this model in particular, at most "
+            f"{min(100, 2 * missed):.6g} % of future {group} will be missed, in practice about "
+            f"{missed:.6g} %; this rests on the {n} training records of that class, {same}."
+        )
+    if kind == "oob":
+        return (
+            f"Approximately, with confidence {sure}, at least {share} of all future {group} will "
+            f"be recognised as such; this is estimated from the {n} training records of that "
+            f"class by the members that were not trained on them, {same}, and not proven."
+        )
+    return (
+        f"With confidence {sure}, at least {share} of all future {group} will be recognised as "
+        f"such; this is proven from {n} records of that class that were held out, {same}."
+    )
+
+
+def check_kind(kind: str | None) -> None:
+    """Refuse a rule that does not exist."""
+    if kind not in KINDS:
+        names = ", ".join(map(repr, KINDS))
+        raise ValueError(f"guarantee must be one of {names}; got {kind!r}")
+
+
+def check_share(name: str, value: float) -> None:
+    """Refuse a rate or a confidence that no finite number of records can give."""
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie between 0 and 1, both excluded; got {value!r}")
