@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svmproba.estimators import EBB, BootstrapSVC
+from svmproba.estimators import CEBB1, EBB, BootstrapSVC, ThresholdBootstrapSVC
 
-__all__ = ["EBB", "BootstrapSVC"]
+__all__ = ["CEBB1", "EBB", "BootstrapSVC", "ThresholdBootstrapSVC"]
 __version__ = "0.1.0"

@@ -11,7 +11,6 @@ from svmproba.bootstrap.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.votes import (
     mix_shares,
     out_of_bag_shares,
-    share_right,
     tally_block,
     vote_shares,
 )
@@ -82,12 +81,6 @@ def test_mixture_keeps_nan():
     mixed = mix_shares(shares, np.array([1.0, 0.0]))
     assert mixed[0] == 0.5
     assert np.isnan(mixed[1])
-
-
-def test_share_right_counts_a_half_as_positive_and_skips_nan():
-    P = np.array([0.5, 0.5, 0.9, np.nan])
-    assert share_right(P, np.array([True, False, True, True])) == pytest.approx(2 / 3)
-    assert np.isnan(share_right(np.array([np.nan]), np.array([True])))
 
 
 @pytest.mark.parametrize(("n_rows", "width"), [(1, 1), (1000, 10**5), (10**6, 5500), (7, 10**9)])

@@ -28,11 +28,14 @@ class Members(NamedTuple):
         Coefficients, one column per member: a sparse table times columns needs no copy of them.
     intercept : ndarray, shape (n_theta, n_bootstraps)
         Intercepts.
+    mean_columns : list of ndarray, each of shape (n_rows_of_the_map, n_C)
+        Mean of the coefficients over the bags.
     """
 
     feature_maps: list[FeatureMap]
     columns: list[Floats]
     intercept: Floats
+    mean_columns: list[Floats]
 
 
 class Training(NamedTuple):
@@ -91,7 +94,7 @@ def fit_members(
         (n_theta, n_samples) and reliabilities (n_theta, n_bootstraps).
     """
     signs = np.where(positive, 1.0, -1.0)
-    feature_maps, columns, fits = [], [], []
+    feature_maps, columns, means, fits = [], [], [], []
     for gamma in gammas:
         feature_map, rows = fit_features(X, gamma=gamma, **kernel)
         fit = fit_ensemble(
@@ -107,9 +110,10 @@ def fit_members(
         )
         feature_maps.append(feature_map)
         columns.append(np.ascontiguousarray(fit.coef.reshape(-1, rows.shape[1]).T))
+        means.append(fit.coef.mean(axis=1).T.copy())
         fits.append((fit.intercept, fit.gap, fit.summed, fit.stacked))
     intercept, *training = (np.concatenate(parts) for parts in zip(*fits, strict=True))
-    return Members(feature_maps, columns, intercept), Training(*training)
+    return Members(feature_maps, columns, intercept, means), Training(*training)
 
 
 def member_scores(members: Members, X: Rows) -> Floats:
@@ -132,6 +136,29 @@ def member_scores(members: Members, X: Rows) -> Floats:
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     scores += members.intercept.ravel()
     return scores.reshape(-1, *members.intercept.shape)
+
+
+def mean_scores(members: Members, X: Rows) -> Floats:
+    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)` at every hyperparameter value.
+
+    Scores are linear in the rows of the feature map, so that the mean over the bags costs as much
+    as one member.
+
+    Parameters
+    ----------
+    members : Members
+        The members.
+    X : ndarray or CSR, shape (n_samples, n_features)
+        Records.
+
+    Returns
+    -------
+    ndarray, shape (n_samples, n_theta)
+        The means.
+    """
+    pairs = zip(members.feature_maps, members.mean_columns, strict=True)
+    parts = [feature_map.transform(X) @ columns for feature_map, columns in pairs]
+    return np.concatenate(parts, axis=1) + members.intercept.mean(axis=1)
 
 
 def scores_width(members: Members) -> int:

@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 DECIMALS = 12
 
 
-def vote_shares(scores: Floats, threshold: float = 0.0) -> Floats:
+def vote_shares(scores: Floats, threshold: float | Floats = 0.0) -> Floats:
     r"""Share of the bags whose score is above the threshold, ties counted half.
 
     .. math::
@@ -22,8 +22,8 @@ def vote_shares(scores: Floats, threshold: float = 0.0) -> Floats:
     ----------
     scores : ndarray, shape (..., n_bootstraps)
         Scores :math:`f_{\theta,b}(x)`, bags along the last axis.
-    threshold : float, default=0.0
-        The cut :math:`t`.
+    threshold : float or ndarray, default=0.0
+        The cut :math:`t`, or cuts that go with the shape of the scores.
 
     Returns
     -------
@@ -119,32 +119,32 @@ def out_of_bag_shares(twice_votes: Floats, counts: NDArray[np.unsignedinteger]) 
     return shares
 
 
+def left_out_shares(scores: Floats, left_out: NDArray[np.bool_], threshold: Floats) -> Floats:
+    """Vote shares of records over the bags that left them out, ties counted half.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_samples, n_theta, n_bootstraps)
+        Scores of the members.
+    left_out : ndarray of bool, shape (n_samples, n_bootstraps)
+        Which bags left which record out.
+    threshold : ndarray, shape (n_theta, 1) or (1, 1)
+        Cuts.
+
+    Returns
+    -------
+    ndarray, shape (n_samples, n_theta)
+        NaN for a record that is in every bag.
+    """
+    twice = (scores > threshold).view(np.uint8) + (scores >= threshold).view(np.uint8)
+    votes = (twice * left_out[:, np.newaxis]).sum(axis=2, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        return votes / (2 * np.count_nonzero(left_out, axis=1)[:, np.newaxis])
+
+
 def two_columns(P: Floats, plus: int) -> Floats:
     """Probabilities of both classes, shape (n_samples, 2), from P of the class in column `plus`."""
     both = np.empty((len(P), 2))
     both[:, plus] = P
     both[:, 1 - plus] = 1 - P
     return both
-
-
-def share_right(P: Floats, positive: NDArray[np.bool_]) -> float:
-    """Share of records on the right side of one half, over those whose probability is not NaN.
-
-    One half itself counts as positive.
-
-    Parameters
-    ----------
-    P : ndarray, shape (n_samples,)
-        Probabilities of the class of interest.
-    positive : ndarray of bool, shape (n_samples,)
-        Which records belong to it.
-
-    Returns
-    -------
-    float
-        NaN where all probabilities are.
-    """
-    known = ~np.isnan(P)
-    if not known.any():
-        return float("nan")
-    return float(((P[known] >= 0.5) == positive[known]).mean())

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
+from svmproba.estimators._threshold_bootstrap_svc import ThresholdBootstrapSVC
 
 EBB = BootstrapSVC
 """The paper's name of `BootstrapSVC`."""
+CEBB1 = ThresholdBootstrapSVC
+"""The paper's name of `ThresholdBootstrapSVC`."""
 
-__all__ = ["EBB", "BootstrapSVC"]
+__all__ = ["CEBB1", "EBB", "BootstrapSVC", "ThresholdBootstrapSVC"]

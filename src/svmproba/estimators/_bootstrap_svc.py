@@ -14,19 +14,30 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
-from svmproba.bootstrap.members import fit_members, input_coef, member_scores, scores_width
+from svmproba.bootstrap.members import (
+    fit_members,
+    input_coef,
+    member_scores,
+    scores_width,
+)
+from svmproba.bootstrap.profile import profile_records, scales_and_cuts
 from svmproba.bootstrap.reliability import mean_reliability, weights
+from svmproba.bootstrap.threshold import rate_curve
 from svmproba.bootstrap.votes import (
     mix_shares,
     out_of_bag_shares,
-    share_right,
     tally_block,
     two_columns,
     vote_shares,
 )
+from svmproba.estimators._calibration import CalibrationMixin
+from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from svmproba.estimators._rate_control import RateControlMixin
+from svmproba.estimators._uncertainty import UncertaintyMixin
 from svmproba.estimators._validation import (
     Floats,
+    TrainingSet,
     as_generator,
     check_ensemble_parameters,
     check_gammas,
@@ -39,7 +50,15 @@ THETA = np.dtype([("C", np.float64), ("gamma", np.float64)])
 KERNEL_PARAMETERS = ("kernel", "degree", "coef0", "n_components")
 
 
-class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BootstrapSVC(
+    CallbackSupportMixin,
+    CalibrationMixin,
+    RateControlMixin,
+    UncertaintyMixin,
+    DecisionMixin,
+    ClassifierMixin,
+    BaseEstimator,
+):
     r"""Support vector machines on bootstrap bags whose vote shares are probabilities (EBB).
 
     For every hyperparameter value :math:`\theta\in\Theta` and every bag :math:`b=1,\dots,B` one
@@ -53,10 +72,15 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     where :math:`J` holds the values with :math:`r_\theta\ge\max_l r_l-\varepsilon` and
     :math:`\rho_\theta=r_\theta/\sum_{l\in J}r_l` [1]_. All values share the same bags.
 
-    The probability says how stable the sign of the score is under resampling. It is not an
+    That probability says how stable the sign of the score is under resampling. It is not an
     estimate of :math:`P(y=+|x)`: with more and more records it tends to 0 or 1 on either side of
-    the boundary. Columns should have comparable scales, see
-    :class:`~sklearn.preprocessing.StandardScaler`.
+    the boundary. ``calibration="auto"`` gives such an estimate instead, from the same bags and
+    without a record held out: a link from the mean scores
+
+    .. math:: s(x)=\sum_\theta\rho_\theta\frac1B\sum_b\frac{f_{\theta,b}(x)}{\sigma_\theta}
+
+    to probabilities, fitted on the same means over the bags that left a record out. Columns should
+    have comparable scales, see :class:`~sklearn.preprocessing.StandardScaler`.
 
     Parameters
     ----------
@@ -80,6 +104,9 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
         Out-of-bag measure :math:`r`. Accuracy rewards the constant classifier when one class is
         rare; prefer another beyond 80 : 20.
+    calibration : {None, "auto", "platt", "isotonic", "beta", "venn_abers", "stack"}, default=None
+        Link from out-of-bag scores to probabilities, see `svmproba.links`. None: the vote shares
+        are the probabilities. ``"auto"`` takes the link with the least cross-validated Brier score.
     pos_label : label or None, default=None
         The class of interest, counted as positive when :math:`P=\frac12`. None: the larger label.
     class_weight : dict, "balanced" or None, default=None
@@ -121,11 +148,26 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Weights :math:`\rho_\theta`, sum 1.
     oob_proba_ : ndarray, shape (n_samples, 2)
         Probabilities of the training records from the bags that left them out, columns as
-        `classes_`; NaN for a record that was in every bag or has weight 0.
-    oob_score_ : float
-        Accuracy of ``oob_proba_`` cut at one half, over the records where it is defined.
-    threshold_ : float
-        Cut of the scores, 0.
+        `classes_`; NaN for a record that was in every bag or has weight 0. Calibrated ones went
+        into the fit of the link, a slight optimism.
+    oob_score_, oob_tpr_, oob_tnr_ : float
+        Accuracy of the cut probabilities ``oob_proba_`` over the records where they are defined,
+        and within the class of interest and the other class.
+    oob_scores_ : ndarray, shape (n_theta, n_samples)
+        Mean score of every training record over the bags that left it out.
+    oob_median_ : ndarray, shape (n_samples,)
+        Upper weighted median of those scores over bags and hyperparameter values: the record is
+        called positive, out of bag, at every ``threshold_`` below it.
+    score_scales_ : ndarray, shape (n_theta,)
+        Scales :math:`\sigma_\theta`, the median size of the out-of-bag scores.
+    calibrator_ : link or None
+        The fitted link.
+    threshold_ : float, or ndarray of shape (n_theta,)
+        Cut of the scores; 0 unless `with_rate` moved it.
+    cut_ : float
+        Cut of the probabilities; one half unless `with_rate` moved it.
+    promise_ : str
+        What is promised of the rates on new records, in one sentence.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
@@ -170,6 +212,7 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         n_bootstraps: int = 500,
         epsilon: float = np.inf,
         reliability: str = "accuracy",
+        calibration: str | None = None,
         pos_label: Any = None,
         class_weight: dict[Any, float] | str | None = None,
         tol: float = 1e-3,
@@ -186,6 +229,7 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.n_bootstraps = n_bootstraps
         self.epsilon = epsilon
         self.reliability = reliability
+        self.calibration = calibration
         self.pos_label = pos_label
         self.class_weight = class_weight
         self.tol = tol
@@ -214,6 +258,9 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self : BootstrapSVC
             Fitted estimator.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> BootstrapSVC:
         Cs = check_ensemble_parameters(self)
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         weighing = (sample_weight, self.class_weight, self.pos_label)
@@ -242,15 +289,33 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.thetas_ = np.array([(C, gamma) for gamma in gammas for C in Cs], dtype=THETA)
         self.intercept_, self.duality_gap_ = members.intercept, training.gap
         self.counts_, self.n_redraws_ = data.spread(counts, 0), n_redraws
-        self.threshold_ = 0.0
+        self._positive = data.spread(data.positive, False)
         self.reliability_ = mean_reliability(training.reliability)
         self.weights_ = weights(self.reliability_, self.epsilon)
         P = mix_shares(out_of_bag_shares(training.twice_votes, counts), self.weights_)
-        self.oob_proba_ = two_columns(data.spread(P, np.nan), self._plus)
-        self.oob_score_ = share_right(P, data.positive)
+        self._summarise(data, counts, P)
         warn_of_doubts(self)
         progress.finish()
         return self
+
+    def _summarise(self, data: TrainingSet, counts: NDArray[np.uint8], P: Floats) -> None:
+        """Note what the out-of-bag scores say of records, cuts and probabilities."""
+        self.score_scales_, cuts = scales_and_cuts(self._members, data.X, counts, self.n_jobs)
+        profile = profile_records(
+            self._members,
+            data.X,
+            self.weights_,
+            counts=counts,
+            positive=data.positive,
+            cuts=cuts,
+            n_jobs=self.n_jobs,
+        )
+        self.oob_scores_ = data.spread(profile.mean, np.nan)
+        self.oob_median_ = data.spread(profile.median, np.nan)
+        self._oob_medians = data.spread(profile.medians, np.nan)
+        self._vote_curve = rate_curve(cuts, profile, data.positive)
+        self._vote_P = data.spread(P, np.nan)
+        self._calibrate(self.calibration)
 
     @property
     def coef_(self) -> Floats:
@@ -272,10 +337,19 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray, shape (n_samples, 2)
             Columns as `classes_`; rows sum to one.
         """
-        return two_columns(mix_shares(self.vote_shares(X), self.weights_), self._plus)
+        rows = self._check_new(X)
+        if self.calibrator_ is None:
+            P = mix_shares(self._vote_shares(rows), self.weights_)
+        else:
+            P = self._calibrated(rows)
+        if self._jackknife is not None:
+            P = self._obey_jackknife(rows, P)
+        return two_columns(P, self._plus)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels: the class of interest where its probability is at least one half.
+        """Labels: the class of interest where its probability is at least ``cut_``.
+
+        The cut is one half unless `with_rate` moved it.
 
         Parameters
         ----------
@@ -287,7 +361,7 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray, shape (n_samples,)
             Labels.
         """
-        chosen = self.predict_proba(X)[:, self._plus] >= 0.5
+        chosen = self.predict_proba(X)[:, self._plus] >= self.cut_
         return self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
 
     def vote_shares(self, X: ArrayLike) -> Floats:
@@ -301,12 +375,15 @@ class BootstrapSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray, shape (n_theta, n_samples)
-            Vote shares :math:`P(+|x,\theta)`.
+            Vote shares :math:`P(+|x,\theta)` at ``threshold_``.
         """
-        rows = self._check_new(X)
+        return self._vote_shares(self._check_new(X))
+
+    def _vote_shares(self, rows: Rows) -> Floats:
+        threshold = np.reshape(self.threshold_, (-1, 1))
 
         def block_shares(block: slice) -> Floats:
-            return vote_shares(member_scores(self._members, rows[block]), self.threshold_)
+            return vote_shares(member_scores(self._members, rows[block]), threshold)
 
         return np.concatenate(map_blocks(block_shares, self._blocks(rows), self.n_jobs)).T
 

@@ -18,6 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from svmproba.bootstrap.reliability import MEASURES
+from svmproba.links.choose import LINKS
 from svmproba.solvers.kernels import Rows, check_kernel, resolve_gamma
 
 Floats = NDArray[np.float64]
@@ -35,6 +36,12 @@ def check_number(name: str, value: object, low: float, high: float, allowed: str
     """Refuse anything but a real number in [low, high]; NaN is in no interval."""
     if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
         raise ValueError(f"{name} must be {allowed}, got {value!r}.")
+
+
+def check_confidence(confidence: object) -> None:
+    """Refuse anything but a number between 0 and 1, both excluded."""
+    least = np.finfo(np.float64).tiny
+    check_number("confidence", confidence, least, 1 - 1e-16, "a number in (0, 1)")
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
@@ -65,10 +72,17 @@ def check_ensemble_parameters(estimator: Any) -> Floats:
     check_integer("n_bootstraps", estimator.n_bootstraps, 1)
     check_number("epsilon", estimator.epsilon, 0, np.inf, "a number >= 0, infinity included")
     check_option("reliability", estimator.reliability, MEASURES)
+    check_calibration(estimator.calibration)
     check_number("tol", estimator.tol, np.finfo(np.float64).tiny, 1, "a number in (0, 1]")
     if estimator.n_components is not None:
         check_integer("n_components", estimator.n_components, 1)
     return check_Cs(estimator.Cs)
+
+
+def check_calibration(calibration: object) -> None:
+    """Refuse a link that does not exist; None is vote shares."""
+    if calibration is not None:
+        check_option("calibration", calibration, LINKS)
 
 
 def check_gammas(gammas: Any, kernel: str, X: Rows) -> Floats:

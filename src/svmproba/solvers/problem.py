@@ -15,6 +15,7 @@ algorithm produced it. Nothing outside this module computes a gap.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,15 +36,13 @@ _FLAGS = {
 JIT = {**_FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-def _digest() -> str:
-    """Return a digest of this folder: compiled code is stale when any part of it changed."""
+@lru_cache
+def _digest(folder: Path) -> str:
+    """Return a digest of a folder: compiled code is stale when any part of it changed."""
     digest = sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    for source in sorted(folder.glob("*.py")):
         digest.update(source.read_bytes())
     return digest.hexdigest()
-
-
-_STAMP = _digest()
 
 
 def entry(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +54,7 @@ def entry(function: Callable[..., Any]) -> Callable[..., Any]:
     # Numba watches the file of the function alone, not those of the functions it calls.
     cache_file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _STAMP
+        cache_file._source_stamp = _digest(Path(function.__code__.co_filename).parent)
     return compiled
 
 

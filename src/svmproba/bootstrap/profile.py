@@ -1,0 +1,256 @@
+"""What the scores of all members say of each record: means, medians, votes at many cuts.
+
+Everything that is done after the fit (another cut, a calibrated probability, a promise) reads
+these few numbers per record instead of the scores of all members.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from svmproba.bootstrap.blocks import map_blocks, row_blocks
+from svmproba.bootstrap.members import Members, member_scores, scores_width
+from svmproba.bootstrap.votes import DECIMALS
+from svmproba.solvers.kernels import Rows
+from svmproba.solvers.problem import JIT, entry
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+#: Records from which scales and cuts are read; all of them up to this number.
+N_PILOTS = 2000
+MAX_CUTS = 200
+#: A weight of one half, as `svmproba.bootstrap.votes.mix_shares` rounds it.
+HALF = 0.5 - 0.5 * 10.0**-DECIMALS
+
+
+class Profile(NamedTuple):
+    r"""Scores of some records, summarised over the bags that count for each of them.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (n_theta, n_samples)
+        Mean score.
+    medians : ndarray, shape (n_theta, n_samples)
+        Upper median of the scores, see `median`, for each hyperparameter value alone.
+    median : ndarray, shape (n_samples,)
+        Upper weighted median of all scores: the largest value that scores of weight at least one
+        half reach. The record is called positive by the mixture of votes exactly at the cuts
+        below it.
+    hits : ndarray of int, shape (2, n_cuts)
+        Records of the negative and of the positive class called positive at each cut.
+    squares : ndarray, shape (2, n_cuts)
+        Sum of squared errors of the vote share within either class at each cut.
+    """
+
+    mean: Floats
+    medians: Floats
+    median: Floats
+    hits: NDArray[np.int64]
+    squares: Floats
+
+
+@njit(**JIT)
+def _upper_median(values, weights, start, stop, need):  # type: ignore[no-untyped-def]
+    """Largest value that values of weight `need` reach; reorders values and weights alike."""
+    low, high = start, stop
+    while True:
+        pivot = values[(low + high) // 2]
+        above, equal = 0.0, 0.0
+        first_equal, first_open, last_open = low, low, high
+        while first_open < last_open:
+            value, weight = values[first_open], weights[first_open]
+            if value > pivot:
+                values[first_open], values[first_equal] = values[first_equal], value
+                weights[first_open], weights[first_equal] = weights[first_equal], weight
+                above += weight
+                first_equal += 1
+                first_open += 1
+            elif value < pivot:
+                last_open -= 1
+                values[first_open], values[last_open] = values[last_open], value
+                weights[first_open], weights[last_open] = weights[last_open], weight
+            else:
+                equal += weight
+                first_open += 1
+        if need <= above:
+            high = first_equal
+        elif need <= above + equal or last_open == high:
+            return pivot
+        else:
+            need -= above + equal
+            low = last_open
+
+
+@entry
+def _profile_rows(scores, counted, rho, cuts, mean, medians, median, shares):  # type: ignore[no-untyped-def]
+    """Fill mean, medians (n, n_theta), median (n,) and, from zero, shares (n, n_cuts)."""
+    n, n_theta, n_bags = scores.shape
+    values, weights = np.empty(n_theta * n_bags), np.empty(n_theta * n_bags)
+    for i in range(n):
+        size = 0
+        for b in range(n_bags):
+            size += counted[i, b]
+        if size == 0:
+            mean[i], medians[i], median[i], shares[i] = np.nan, np.nan, np.nan, np.nan
+            continue
+        end = 0
+        for k in range(n_theta):
+            total, start, weight = 0.0, end, rho[k] / size
+            for b in range(n_bags):
+                if counted[i, b]:
+                    score = scores[i, k, b]
+                    total += score
+                    values[end] = score
+                    weights[end] = 1.0
+                    end += 1
+                    _count_above(shares[i], cuts, score, weight)
+            mean[i, k] = total / size
+            medians[i, k] = _upper_median(values, weights, start, end, HALF * size)
+            for place in range(start, end):
+                weights[place] = weight
+        median[i] = _upper_median(values, weights, 0, end, HALF)
+        for place in range(cuts.size - 2, -1, -1):
+            shares[i, place] += shares[i, place + 1]
+
+
+@njit(**JIT)
+def _count_above(steps, cuts, score, weight):  # type: ignore[no-untyped-def]
+    """Add a vote to all cuts below the score, half a vote at it; sums over `steps` are votes."""
+    low, high = 0, cuts.size
+    while low < high:
+        middle = (low + high) // 2
+        if cuts[middle] < score:
+            low = middle + 1
+        else:
+            high = middle
+    if low > 0:
+        steps[low - 1] += weight
+    if low < cuts.size and cuts[low] == score:
+        steps[low] += 0.5 * weight
+        if low > 0:
+            steps[low - 1] -= 0.5 * weight
+
+
+def profile_records(
+    members: Members,
+    X: Rows,
+    rho: Floats,
+    *,
+    counts: NDArray[np.unsignedinteger] | None = None,
+    positive: Bools | None = None,
+    cuts: Floats | None = None,
+    n_jobs: int | None = None,
+) -> Profile:
+    r"""Summarise the scores of records.
+
+    Parameters
+    ----------
+    members : Members
+        The members.
+    X : ndarray or CSR, shape (n_samples, n_features)
+        Records.
+    rho : ndarray, shape (n_theta,)
+        Weights of the hyperparameter values.
+    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples), optional
+        The bags, if the records are the training records: each is judged by the bags that left
+        it out. None: all bags count for every record.
+    positive : ndarray of bool, shape (n_samples,), optional
+        Which records belong to the class of interest, needed with `cuts`.
+    cuts : ndarray, shape (n_cuts,), increasing, optional
+        Where to count votes.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    Profile
+        NaN for a record for which no bag counts.
+    """
+    cuts = np.empty(0) if cuts is None else cuts
+    labels = np.zeros(X.shape[0], dtype=bool) if positive is None else positive
+    n_theta, n_bags = members.intercept.shape
+
+    def block_profile(block: slice) -> tuple[Any, ...]:
+        scores = member_scores(members, X[block])
+        n = len(scores)
+        counted = np.ones((n, n_bags), dtype=bool)
+        if counts is not None:
+            counted = np.ascontiguousarray((counts[:, block] == 0).T)
+        mean, medians = np.empty((n, n_theta)), np.empty((n, n_theta))
+        median, shares = np.empty(n), np.zeros((n, len(cuts)))
+        _profile_rows(scores, counted, rho, cuts, mean, medians, median, shares)
+        return mean, medians, median, *_class_sums(shares, labels[block])
+
+    blocks = row_blocks(X.shape[0], X.shape[1] + scores_width(members) + len(cuts))
+    parts = zip(*map_blocks(block_profile, blocks, n_jobs), strict=True)
+    mean, medians, median, hits, squares = parts
+    return Profile(
+        np.concatenate(mean).T.copy(),
+        np.concatenate(medians).T.copy(),
+        np.concatenate(median),
+        np.sum(hits, axis=0),
+        np.sum(squares, axis=0),
+    )
+
+
+def _class_sums(shares: Floats, positive: Bools) -> tuple[NDArray[np.int64], Floats]:
+    """Count the records called positive and sum the squared errors, by class and cut."""
+    P = np.round(shares, DECIMALS)
+    known = np.asarray(~np.isnan(P).any(axis=1))
+    of_class = np.stack([known & ~positive, known & positive]).astype(np.float64)
+    P = np.where(known[:, np.newaxis], P, 0.0)
+    hits = np.rint(of_class @ (P >= 0.5)).astype(np.int64)
+    return hits, np.stack([of_class[0] @ P**2, of_class[1] @ (1 - P) ** 2])
+
+
+def scales_and_cuts(
+    members: Members, X: Rows, counts: NDArray[np.unsignedinteger], n_jobs: int | None = None
+) -> tuple[Floats, Floats]:
+    r"""Typical size of the scores at each hyperparameter value, and cuts worth looking at.
+
+    Both are read from at most 2000 training records, evenly spaced among all.
+
+    Parameters
+    ----------
+    members : Members
+        The members.
+    X : ndarray or CSR, shape (n_samples, n_features)
+        Training records.
+    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
+        The bags.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    scales : ndarray, shape (n_theta,)
+        Median :math:`\sigma_\theta` of :math:`|f_{\theta,b}(x_i)|` over the bags b and the records
+        i that b left out; 1 where all scores are 0 or no record was left out.
+    cuts : ndarray, shape (n_cuts,)
+        Increasing: zero, the typical scores of records evenly spaced by rank, and both ends.
+    """
+    n = X.shape[0]
+    pilots = np.unique(np.linspace(0, n - 1, min(n, N_PILOTS)).astype(np.intp))
+    rows, left_out = X[pilots], (counts[:, pilots] == 0).T
+
+    def block_scores(block: slice) -> tuple[Floats, Floats]:
+        scores = member_scores(members, rows[block])
+        typical = np.median(scores.mean(axis=2), axis=1)
+        return typical, np.abs(np.swapaxes(scores, 1, 2)[left_out[block]])
+
+    blocks = row_blocks(len(pilots), X.shape[1] + 2 * scores_width(members))
+    typical, sizes = map(
+        np.concatenate, zip(*map_blocks(block_scores, blocks, n_jobs), strict=True)
+    )
+    scales, end = np.ones(len(members.intercept)), np.abs(typical).max()
+    if len(sizes):
+        end = max(end, sizes.max())
+        middle = np.median(sizes, axis=0, overwrite_input=True)
+        scales = np.where(middle > 0, middle, 1.0)
+    spaced = np.quantile(typical, np.linspace(0, 1, MAX_CUTS), method="lower")
+    return scales, np.unique(np.concatenate([spaced, [-end, 0.0, end]]))

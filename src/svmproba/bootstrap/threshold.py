@@ -1,0 +1,215 @@
+r"""The rate under control (CEBB1): the cut that gives a class the rate that is asked for.
+
+A record has one *level*: the number that decides its class, positive above the cut. For vote
+shares the level is the upper weighted median of its scores, because
+:math:`P_t(+|x)\ge\frac12` exactly for the cuts :math:`t` below that median; for calibrated
+probabilities it is the probability itself. The rate of a class is then the share of its records
+on the right side of the cut, and the cut that reaches a rate is one of their levels: no search.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmproba.bootstrap.guarantee import guaranteed_level
+from svmproba.bootstrap.profile import MAX_CUTS, Profile
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class RateCurve(NamedTuple):
+    """What every cut costs and gains.
+
+    Attributes
+    ----------
+    threshold : ndarray, shape (n_cuts,)
+        Cuts, increasing; a record is called positive above the cut.
+    tpr, tnr : ndarray, shape (n_cuts,)
+        Rates of the positive and the negative class.
+    mse_plus, mse_minus : ndarray, shape (n_cuts,)
+        Mean squared error of the probability within either class.
+    """
+
+    threshold: Floats
+    tpr: Floats
+    tnr: Floats
+    mse_plus: Floats
+    mse_minus: Floats
+
+
+def level_for_rate(levels: Floats, rate: float) -> float:
+    r"""Level that the wanted share of records reaches, the paper's closed form.
+
+    With :math:`m_{[1]}\ge m_{[2]}\ge\dots` the levels and :math:`k=\lceil\tau n\rceil`, it is
+    :math:`m_{[k]}`; infinite for :math:`k=0`.
+
+    Parameters
+    ----------
+    levels : ndarray, shape (n,)
+        Levels of the records of one class, larger meaning more of that class.
+    rate : float
+        Wanted rate :math:`\tau` in [0, 1].
+
+    Returns
+    -------
+    float
+        A cut just below it reaches the rate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.bootstrap.threshold import level_for_rate
+    >>> level_for_rate(np.array([0.4, -0.2, -0.5]), 0.5)
+    -0.2
+    """
+    k = int(np.ceil(rate * len(levels) - 1e-9))
+    if k <= 0:
+        return float("inf")
+    return float(np.partition(levels, len(levels) - k)[len(levels) - k])
+
+
+def rates_at_cut(levels: Floats, positive: Bools, cut: float) -> tuple[float, float]:
+    """Share of the positive records above the cut, and of the negative ones not above it.
+
+    Parameters
+    ----------
+    levels : ndarray, shape (n,)
+        Levels; NaN for a record that is not to be counted.
+    positive : ndarray of bool, shape (n,)
+        Which records belong to the class of interest.
+    cut : float
+        The cut.
+
+    Returns
+    -------
+    tpr, tnr : float
+        NaN for a class without records.
+    """
+    known = ~np.isnan(levels)
+    above, below = levels[known & positive] > cut, levels[known & ~positive] <= cut
+    return (
+        float(above.mean()) if above.size else float("nan"),
+        float(below.mean()) if below.size else float("nan"),
+    )
+
+
+def rate_curve(cuts: Floats, profile: Profile, positive: Bools) -> RateCurve:
+    """Rates and errors of the vote shares at the cuts of a profile.
+
+    Parameters
+    ----------
+    cuts : ndarray, shape (n_cuts,)
+        The cuts the profile was made with.
+    profile : Profile
+        Of the records.
+    positive : ndarray of bool, shape (n_samples,)
+        Which records belong to the class of interest.
+
+    Returns
+    -------
+    RateCurve
+        NaN throughout for a class without records that can be judged.
+    """
+    known = ~np.isnan(profile.median)
+    n_plus = np.count_nonzero(known & positive)
+    n_minus = np.count_nonzero(known & ~positive)
+    with np.errstate(invalid="ignore"):
+        return RateCurve(
+            cuts,
+            profile.hits[1] / n_plus,
+            1 - profile.hits[0] / n_minus,
+            profile.squares[1] / n_plus,
+            profile.squares[0] / n_minus,
+        )
+
+
+def cut_for_rate(
+    levels: Floats,
+    positive: Bools,
+    *,
+    sign: int,
+    rate: float,
+    neutral: float,
+    exceed: bool,
+    confidence: float | None = None,
+) -> float:
+    r"""Cut of the levels that gives a class its rate.
+
+    Parameters
+    ----------
+    levels : ndarray, shape (n,)
+        Levels of records of both classes; NaN for a record that is not to be counted.
+    positive : ndarray of bool, shape (n,)
+        Which records belong to the class of interest.
+    sign : {1, -1}
+        Whose rate it is: 1 for the class of interest, -1 for the other one.
+    rate : float
+        The rate.
+    neutral : float
+        The cut in force without any wish.
+    exceed : bool
+        Whether the cut only moves in favour of the class, away from `neutral`.
+    confidence : float or None
+        None: the rate is reached on these records. A number: the order statistic that promises
+        the rate on new records, see `svmproba.bootstrap.guarantee.guaranteed_level`.
+
+    Returns
+    -------
+    float
+        A record is called positive above it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.bootstrap.threshold import cut_for_rate
+    >>> levels, positive = np.array([0.4, -0.2, -0.5, -0.9]), np.array([True, True, True, False])
+    >>> wish = {"sign": 1, "neutral": 0.0, "exceed": True}
+    >>> round(cut_for_rate(levels, positive, rate=1.0, **wish), 6)
+    -0.5
+    >>> cut_for_rate(levels, positive, rate=0.3, **wish)
+    0.0
+    """
+    of_class = levels[(positive == (sign > 0)) & ~np.isnan(levels)]
+    name = "positive" if sign > 0 else "negative"
+    if len(of_class) == 0:
+        raise ValueError(f"A rate of {rate:g} needs {name} records, and none can be judged.")
+    if confidence is None:
+        level = level_for_rate(sign * of_class, rate)
+    else:
+        level = guaranteed_level(sign * of_class, rate, confidence, name)
+    # The next number on the far side keeps the record of that level on the side of its class.
+    cut = float(np.nextafter(sign * level, -sign * np.inf))
+    return sign * min(sign * cut, sign * neutral) if exceed else cut
+
+
+def calibrated_curve(P: Floats, positive: Bools) -> RateCurve:
+    """Rates at cuts of calibrated probabilities, whose errors do not depend on the cut.
+
+    Parameters
+    ----------
+    P : ndarray, shape (n_samples,)
+        Probabilities of the class of interest; NaN for a record that is not to be counted.
+    positive : ndarray of bool, shape (n_samples,)
+        Which records belong to it.
+
+    Returns
+    -------
+    RateCurve
+        At most 201 cuts, just below probabilities evenly spaced by rank.
+    """
+    known = ~np.isnan(P)
+    P, positive = P[known], positive[known]
+    spaced = np.quantile(P, np.linspace(0, 1, MAX_CUTS), method="lower") if len(P) else P
+    cuts = np.unique(np.nextafter(np.append(spaced, 0.5), -np.inf))
+    rates = np.array([rates_at_cut(P, positive, cut) for cut in cuts]).reshape(-1, 2)
+    errors = [
+        np.full(len(cuts), np.mean((of_class - P[positive == of_class]) ** 2))
+        if (positive == of_class).any()
+        else np.full(len(cuts), np.nan)
+        for of_class in (True, False)
+    ]
+    return RateCurve(cuts, rates[:, 0], rates[:, 1], *errors)

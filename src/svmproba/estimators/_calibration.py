@@ -1,0 +1,98 @@
+"""Calibrated probabilities for every bootstrap ensemble, from its out-of-bag scores."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from svmproba.bootstrap.blocks import row_blocks
+from svmproba.bootstrap.members import mean_scores
+from svmproba.bootstrap.threshold import calibrated_curve
+from svmproba.bootstrap.votes import two_columns
+from svmproba.estimators._rate_control import BELOW_HALF
+from svmproba.estimators._validation import Floats, check_calibration
+from svmproba.links.choose import fit_link
+from svmproba.solvers.kernels import Rows
+
+Model = TypeVar("Model", bound="CalibrationMixin")
+
+NO_PROMISE = "No promise: the cut is where the model put it, and no rate was asked for."
+#: Out-of-bag scores from fewer bags than this are too rough to calibrate on.
+LEAST_BAGS = 5
+
+
+class CalibrationMixin:
+    """Method `with_calibration` of a fitted bootstrap ensemble, and what `fit` needs for it."""
+
+    calibrator_: Any
+    _jackknife: tuple[int, float] | None
+
+    def with_calibration(self: Model, calibration: str | None) -> Model:
+        """Copy of the model with another link to probabilities, cut at one half.
+
+        Nothing but the link is fitted again, and the arrays are shared.
+
+        Parameters
+        ----------
+        calibration : {None, "auto", "platt", "isotonic", "beta", "venn_abers", "stack"}
+            The link, as in the parameter of the same name.
+
+        Returns
+        -------
+        estimator
+            The copy.
+        """
+        check_is_fitted(self, "intercept_")
+        check_calibration(calibration)
+        other: Any = copy.copy(self)
+        other.calibration = calibration
+        other._calibrate(calibration)
+        return cast(Model, other)
+
+    def _calibrate(self: Any, calibration: str | None) -> None:
+        """Fit the link, or take it away; the cut goes back to one half."""
+        self._jackknife, self.threshold_, self.cut_ = None, 0.0, 0.5
+        self.calibrator_ = None
+        P, self._rate_curve = self._vote_P, self._vote_curve
+        if calibration is not None:
+            scaled = self.oob_scores_ / self.score_scales_[:, np.newaxis]
+            mixed = self.weights_ @ scaled
+            enough = np.count_nonzero(self.counts_ == 0, axis=0) >= LEAST_BAGS
+            usable = enough & ~np.isnan(mixed)
+            if not usable.any():
+                raise ValueError(
+                    f"calibration={calibration!r} needs records that {LEAST_BAGS} bags left out; "
+                    f"there is none with n_bootstraps={len(self.counts_)}."
+                )
+            self.calibrator_ = fit_link(
+                calibration, scaled[:, usable], mixed[usable], self._positive[usable]
+            )
+            P = self._link_proba(scaled)
+            self._rate_curve = calibrated_curve(P, self._positive)
+        self.oob_proba_ = two_columns(P, self._plus)
+        self._note_rates(P, BELOW_HALF)
+        self.promise_ = NO_PROMISE
+
+    def _is_calibrated(self: Any) -> bool:
+        return self.calibrator_ is not None
+
+    def _calibrated(self: Any, rows: Rows) -> Floats:
+        """Calibrated probability of the class of interest."""
+        return self._link_proba(self._scaled_scores(rows))
+
+    def _scaled_scores(self: Any, rows: Rows) -> Floats:
+        """Mean scores over the bags in units of their scales, shape (n_theta, n_samples)."""
+        blocks = row_blocks(rows.shape[0], rows.shape[1] + len(self.weights_))
+        parts = [mean_scores(self._members, rows[block]) for block in blocks]
+        return np.concatenate(parts).T / self.score_scales_[:, np.newaxis]
+
+    def _link_proba(self: Any, scaled: Floats) -> Floats:
+        """Probability from scaled scores; NaN where they are."""
+        scores = scaled if self.calibrator_.reads == "scaled" else self.weights_ @ scaled
+        known = ~np.isnan(scaled[0])
+        P = np.full(scaled.shape[1], np.nan)
+        P[known] = self.calibrator_.predict(scores[..., known])
+        return P

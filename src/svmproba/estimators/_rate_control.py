@@ -1,0 +1,249 @@
+"""Rates under control for every bootstrap ensemble: cuts, curves and promises."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from svmproba.bootstrap.blocks import map_blocks
+from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus, promise
+from svmproba.bootstrap.members import member_scores
+from svmproba.bootstrap.profile import profile_records
+from svmproba.bootstrap.threshold import RateCurve, cut_for_rate, rates_at_cut
+from svmproba.estimators._validation import Floats, check_confidence, check_number
+from svmproba.solvers.kernels import Rows
+
+Model = TypeVar("Model", bound="RateControlMixin")
+
+#: Calibrated probabilities above this number, so from one half on, are called positive.
+BELOW_HALF = float(np.nextafter(0.5, 0))
+
+
+class RateControlMixin:
+    """Methods `rate_curve` and `with_rate` of a fitted bootstrap ensemble."""
+
+    _jackknife: tuple[int, float] | None
+
+    def rate_curve(self) -> RateCurve:
+        """Rates and errors of either class at many cuts, measured out of bag.
+
+        Returns
+        -------
+        RateCurve
+            Arrays ``threshold``, ``tpr``, ``tnr``, ``mse_plus``, ``mse_minus``, by increasing
+            threshold. For vote shares the threshold cuts the scores and moves the probabilities
+            with it; for calibrated probabilities it cuts the probabilities, which stay.
+        """
+        check_is_fitted(self, "intercept_")
+        curve: RateCurve = self._rate_curve  # type: ignore[attr-defined]
+        return curve
+
+    def with_rate(
+        self: Model,
+        *,
+        tpr: float | None = None,
+        tnr: float | None = None,
+        per_theta: bool = False,
+        exceed: bool = True,
+        guarantee: str | None = None,
+        confidence: float = 0.9,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+    ) -> Model:
+        r"""Copy of the model, cut so that a class reaches the rate asked for (CEBB1).
+
+        Nothing is fitted again and the arrays are shared. The cut is set on out-of-bag levels of
+        the training records, or on the records `X`, `y`. Vote shares are counted at the new cut,
+        :math:`P_t(+|x)=\sum_\theta\rho_\theta\frac1B\#\{b:f_{\theta,b}(x)>t\}`, and `predict` goes
+        on cutting them at one half; calibrated probabilities stay as they are, and `predict` cuts
+        them at ``cut_``.
+
+        Parameters
+        ----------
+        tpr, tnr : float in [0, 1]
+            Rate of the class of interest, or of the other class; one of the two.
+        per_theta : bool, default=False
+            Whether every hyperparameter value gets a threshold of its own, at which its own votes
+            reach the rate. For vote shares without a guarantee only; the rate of the mixture may
+            then differ from the rate asked for.
+        exceed : bool, default=True
+            Whether a rate above the one asked for may stay, as in the paper: the cut then only
+            moves in favour of the class. False gives up the excess for the sake of the other class.
+        guarantee : {None, "split", "oob", "jackknife+"}, default=None
+            What is promised on new records, see ``promise_`` of the result. None: nothing, the cut
+            reaches the rate on the records at hand. ``"split"``: the rate with `confidence`,
+            exactly, from the records `X`, `y`. ``"oob"``: approximately the same, from out-of-bag
+            levels. ``"jackknife+"``: the rate on average over training samples; probabilities on
+            the wrong side of the cut are then moved to it.
+        confidence : float, default=0.9
+            Confidence of ``"split"`` and ``"oob"``.
+        X : array-like or sparse, shape (n_samples, n_features), optional
+            Records that had no part in the fit.
+        y : array-like, shape (n_samples,), optional
+            Their labels.
+
+        Returns
+        -------
+        estimator
+            A copy with its own ``threshold_``, ``cut_``, ``oob_tpr_``, ``oob_tnr_``, ``oob_score_``
+            and ``promise_``. One of vote shares has no ``oob_proba_``, which would need the
+            training records again.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from svmproba import BootstrapSVC
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = BootstrapSVC(n_bootstraps=50, pos_label=0, random_state=0).fit(scale(X), y)
+        >>> wary = model.with_rate(tpr=0.99)
+        >>> bool(model.oob_tpr_ < 0.99 <= wary.oob_tpr_), bool(wary.threshold_ < 0)
+        (True, True)
+        """
+        check_is_fitted(self, "intercept_")
+        other: Model = copy.copy(self)
+        other._recut(
+            X,
+            y,
+            tpr=tpr,
+            tnr=tnr,
+            per_theta=per_theta,
+            exceed=exceed,
+            guarantee=guarantee,
+            confidence=confidence,
+        )
+        if not other._is_calibrated():  # type: ignore[attr-defined]
+            other.__dict__.pop("oob_proba_", None)
+        return other
+
+    def _recut(
+        self: Any,
+        X: ArrayLike | None,
+        y: ArrayLike | None,
+        *,
+        tpr: float | None,
+        tnr: float | None,
+        per_theta: bool,
+        exceed: bool,
+        guarantee: str | None,
+        confidence: float,
+    ) -> None:
+        """Move the cut of this model, see `with_rate`."""
+        sign, rate = check_rate(tpr, tnr)
+        check_confidence(confidence)
+        calibrated = self._is_calibrated()
+        check_combination(calibrated, per_theta, guarantee, X, y)
+        levels, positive = self._levels_of(X, y, per_theta)
+        neutral = BELOW_HALF if calibrated else 0.0
+        find_cut = partial(
+            cut_for_rate,
+            positive=positive,
+            sign=sign,
+            rate=rate,
+            neutral=neutral,
+            exceed=exceed,
+            confidence=confidence if guarantee in ("split", "oob") else None,
+        )
+        self._jackknife = (sign, rate) if guarantee == "jackknife+" else None
+        if guarantee == "jackknife+":
+            cut: Any = neutral
+        else:
+            cut = np.array([find_cut(row) for row in levels]) if per_theta else find_cut(levels)
+        self.threshold_ = 0.0 if calibrated else cut
+        self.cut_ = float(np.nextafter(cut, 1)) if calibrated else 0.5
+        self._note_rates(self._oob_levels(), cut)
+        n = np.count_nonzero(~np.isnan(np.atleast_2d(levels)[0]) & (positive == (sign > 0)))
+        label = self.classes_.tolist()[self._plus if sign > 0 else 1 - self._plus]
+        names = {1: "tpr", -1: "tnr"}
+        self.promise_ = promise(guarantee, names[sign], rate, confidence, int(n), label)
+
+    def _levels_of(
+        self: Any, X: ArrayLike | None, y: ArrayLike | None, per_theta: bool
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Levels (n,) or (n_theta, n) and labels of the records that decide on the cut."""
+        if X is None:
+            return self._oob_medians if per_theta else self._oob_levels(), self._positive
+        rows, labels = self._check_new(X), column_or_1d(y)
+        check_consistent_length(rows, labels)
+        unknown = np.setdiff1d(labels, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y must hold the classes {self.classes_.tolist()!r}, got {unknown.tolist()!r} too."
+            )
+        positive = labels == self.pos_label_
+        if self._is_calibrated():
+            return self._calibrated(rows), positive
+        profile = profile_records(self._members, rows, self.weights_, n_jobs=self.n_jobs)
+        return profile.medians if per_theta else profile.median, positive
+
+    def _oob_levels(self: Any) -> Floats:
+        """Out-of-bag level of every training record: what decides its class."""
+        if not self._is_calibrated():
+            levels: Floats = self.oob_median_
+            return levels
+        calibrated: Floats = self.oob_proba_[:, self._plus]
+        return calibrated
+
+    def _note_rates(self: Any, levels: Floats, cut: float | Floats) -> None:
+        """Out-of-bag rates and accuracy at a cut; NaN where levels alone do not tell them."""
+        self.oob_tpr_ = self.oob_tnr_ = self.oob_score_ = float("nan")
+        known = ~np.isnan(levels)
+        if np.ndim(cut) == 0 and self._jackknife is None and known.any():
+            self.oob_tpr_, self.oob_tnr_ = rates_at_cut(levels, self._positive, float(cut))
+            right = (levels[known] > cut) == self._positive[known]
+            self.oob_score_ = float(right.mean())
+
+    def _obey_jackknife(self: Any, rows: Rows, P: Floats) -> Floats:
+        """Move probabilities that are on the wrong side of the cut to its right side."""
+        sign, rate = self._jackknife
+        own = (self.oob_scores_ / self.score_scales_[:, np.newaxis]).mean(axis=0)
+        chosen = np.flatnonzero((self._positive == (sign > 0)) & ~np.isnan(own))
+        left_out = (self.counts_[:, chosen] == 0).T
+        own = sign * own[chosen]
+
+        def block_side(block: slice) -> NDArray[np.bool_]:
+            new = sign * bag_scores(member_scores(self._members, rows[block]), self.score_scales_)
+            return jackknife_plus(own, left_out, new, rate)
+
+        of_class = np.concatenate(map_blocks(block_side, self._blocks(rows), self.n_jobs))
+        called_positive = of_class == (sign > 0)
+        below = np.nextafter(self.cut_, 0)
+        return np.where(called_positive, np.maximum(P, self.cut_), np.minimum(P, below))
+
+
+def check_rate(tpr: object, tnr: object, prefix: str = "") -> tuple[int, float]:
+    """Sign of the class whose rate is wanted, and the rate; one of the two must be given."""
+    if (tpr is None) == (tnr is None):
+        raise ValueError(
+            f"One of {prefix}tpr and {prefix}tnr must be given, and only one, got {tpr!r} and "
+            f"{tnr!r}: a cut has one free rate, and rate_curve() tells which other goes with it."
+        )
+    name, value, sign = ("tpr", tpr, 1) if tnr is None else ("tnr", tnr, -1)
+    check_number(prefix + name, value, 0, 1, "a number in [0, 1]")
+    return sign, float(value)  # type: ignore[arg-type]
+
+
+def check_combination(
+    calibrated: bool, per_theta: bool, guarantee: str | None, X: object, y: object
+) -> None:
+    """Refuse wishes that do not go together."""
+    check_kind(guarantee)
+    if (X is None) != (y is None):
+        raise ValueError("X and y must be given together, or neither.")
+    if guarantee == "split" and X is None:
+        raise ValueError(
+            "guarantee='split' needs records that had no part in the fit: give them as X and y."
+        )
+    if guarantee in ("oob", "jackknife+") and X is not None:
+        raise ValueError(f"guarantee={guarantee!r} uses the training records: leave out X and y.")
+    if per_theta and (guarantee is not None or calibrated):
+        raise ValueError(
+            f"per_theta=True goes with vote shares and guarantee=None, got guarantee={guarantee!r} "
+            f"and {'calibrated probabilities' if calibrated else 'vote shares'}."
+        )

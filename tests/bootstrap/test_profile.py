@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from svmproba.bootstrap import profile as module
+from svmproba.bootstrap.members import Members, mean_scores, member_scores
+from svmproba.bootstrap.profile import profile_records, scales_and_cuts
+from svmproba.solvers.features import fit_features
+
+
+def members_of(coef, intercept):
+    """Linear members from coefficients (n_theta, n_bags, d)."""
+    d = coef.shape[2]
+    feature_map, _ = fit_features(
+        np.zeros((2, d)), gamma=np.nan, kernel="linear", rng=np.random.default_rng(0)
+    )
+    columns = [np.ascontiguousarray(coef.reshape(-1, d).T)]
+    return Members([feature_map], columns, intercept, [coef.mean(axis=1).T.copy()])
+
+
+def case(seed, n=12, n_theta=3, n_bags=7, decimals=None):
+    """Members, records, bags and weights; few decimals make ties."""
+    rng = np.random.default_rng(seed)
+    coef, intercept = rng.normal(size=(n_theta, n_bags, 2)), rng.normal(size=(n_theta, n_bags))
+    X = rng.normal(size=(n, 2))
+    if decimals is not None:
+        coef, intercept, X = (np.round(a, decimals) for a in (coef, intercept, X))
+    counts = rng.poisson(1, size=(n_bags, n)).astype(np.uint8)
+    rho = rng.dirichlet(np.ones(n_theta))
+    return members_of(coef, intercept), X, counts, rho, rng.random(n) < 0.5
+
+
+def upper_median(values, weights):
+    """Largest value that at least half of the weight reaches, by definition."""
+    reached = [v for v in values if weights[values >= v].sum() >= 0.5 - 5e-13]
+    return max(reached)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), decimals=st.sampled_from([None, 0]))
+def test_profile_is_what_its_definition_says(seed, decimals):
+    members, X, counts, rho, positive = case(seed, decimals=decimals)
+    cuts = np.array([-1.0, 0.0, 0.3])
+    found = profile_records(members, X, rho, counts=counts, positive=positive, cuts=cuts)
+    scores = member_scores(members, X)
+    hits, squares = np.zeros((2, 3)), np.zeros((2, 3))
+    for i, f in enumerate(scores):
+        left_out = counts[:, i] == 0
+        if not left_out.any():
+            assert np.isnan(found.mean[:, i]).all()
+            assert np.isnan(found.median[i])
+            continue
+        f = f[:, left_out]
+        weights = np.repeat(rho / f.shape[1], f.shape[1])
+        assert found.mean[:, i] == pytest.approx(f.mean(axis=1))
+        assert found.median[i] == upper_median(f.ravel(), weights)
+        for k, row in enumerate(f):
+            assert found.medians[k, i] == upper_median(row, np.full(len(row), 1 / len(row)))
+        above = (f.ravel()[:, np.newaxis] > cuts) + 0.5 * (f.ravel()[:, np.newaxis] == cuts)
+        P = np.round(weights @ above, 12)
+        hits[int(positive[i])] += P >= 0.5
+        squares[int(positive[i])] += (positive[i] - P) ** 2
+    assert np.array_equal(found.hits, hits)
+    assert found.squares == pytest.approx(squares, abs=1e-9)
+
+
+def test_without_bags_all_of_them_count():
+    members, X, _, rho, _ = case(3)
+    found = profile_records(members, X, rho)
+    assert found.mean == pytest.approx(member_scores(members, X).mean(axis=2).T)
+    assert found.hits.shape == (2, 0)
+
+
+def test_blocks_and_jobs_change_nothing(monkeypatch):
+    members, X, counts, rho, positive = case(5, n=40)
+    arguments = {"counts": counts, "positive": positive, "cuts": np.array([-0.5, 0.5])}
+    whole = profile_records(members, X, rho, **arguments)
+    monkeypatch.setattr("svmproba.bootstrap.blocks.BLOCK_BYTES", 8 * 60 * 3)
+    parts = profile_records(members, X, rho, **arguments)
+    threads = profile_records(members, X, rho, n_jobs=2, **arguments)
+    for one, two, three in zip(whole, parts, threads, strict=True):
+        assert two == pytest.approx(one, nan_ok=True)  # products of other shapes round otherwise
+        assert np.array_equal(two, three, equal_nan=True)
+
+
+def test_mean_scores_are_the_means_of_the_scores():
+    members, X, *_ = case(7)
+    expected = member_scores(members, X).mean(axis=2)
+    assert mean_scores(members, X) == pytest.approx(expected)
+    assert mean_scores(members, sparse.csr_array(X)) == pytest.approx(expected)
+
+
+def test_scales_are_medians_and_cuts_cover_the_scores():
+    members, X, counts, _, _ = case(11, n=30)
+    scales, cuts = scales_and_cuts(members, X, counts)
+    scores, left_out = member_scores(members, X), (counts == 0).T
+    for k, scale in enumerate(scales):
+        assert scale == pytest.approx(np.median(np.abs(scores[:, k, :][left_out])))
+    assert np.all(np.diff(cuts) > 0)
+    assert 0.0 in cuts
+    assert cuts[-1] >= np.abs(scores.transpose(0, 2, 1)[left_out]).max()
+
+
+def test_many_records_are_represented_by_some(monkeypatch):
+    members, X, counts, _, _ = case(13, n=400, n_bags=40)
+    exact, _ = scales_and_cuts(members, X, counts)
+    monkeypatch.setattr(module, "N_PILOTS", 100)
+    rough, _ = scales_and_cuts(members, X, counts)
+    assert not np.array_equal(rough, exact)
+    assert rough == pytest.approx(exact, rel=0.2)
+
+
+def test_scales_of_nothing_are_one():
+    members, X, counts, *_ = case(17)
+    no_score = members_of(np.zeros((3, 7, 2)), np.zeros((3, 7)))
+    assert scales_and_cuts(no_score, X, counts)[0].tolist() == [1, 1, 1]
+    assert scales_and_cuts(members, X, np.ones_like(counts))[0].tolist() == [1, 1, 1]

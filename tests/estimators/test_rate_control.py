@@ -1,0 +1,329 @@
+"""CEBB1: `with_rate`, `rate_curve` and `ThresholdBootstrapSVC`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+
+from svmproba import CEBB1, BootstrapSVC, ThresholdBootstrapSVC
+from svmproba.bootstrap.guarantee import order_statistic
+
+SMALL = {"Cs": [0.05, 0.5, 5.0], "n_bootstraps": 60, "random_state": 0}
+
+
+def table(n=200, seed=0):
+    """Records of one population, whatever the seed: two overlapping Gaussian classes."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.45).astype(int)
+    return rng.normal(size=(n, 4)) + y[:, np.newaxis] * [1.5, 0.8, 0.0, 0.0], y
+
+
+@pytest.fixture(scope="module")
+def data():
+    return table()
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return BootstrapSVC(**SMALL).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def calibrated(data):
+    return BootstrapSVC(**SMALL, calibration="platt").fit(*data)
+
+
+def out_of_bag_shares(model, X, threshold):
+    """P_t(+|x) of every training record over the bags that left it out, from public arrays."""
+    scores = model.coef_ @ X.T + model.intercept_[:, :, np.newaxis]
+    above = (scores > threshold) + 0.5 * (scores == threshold)
+    left_out = model.counts_ == 0
+    shares = (above * left_out).sum(axis=1) / left_out.sum(axis=0)
+    return np.round(model.weights_ @ shares, 12)
+
+
+def rates(labels, y):
+    return (labels[y == 1] == 1).mean(), (labels[y == 0] == 0).mean()
+
+
+# The closed form
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.8, 0.9, 0.95, 1.0])
+@pytest.mark.parametrize("which", ["tpr", "tnr"])
+def test_the_out_of_bag_rate_is_reached_and_no_more_than_needed(model, data, which, rate):
+    X, y = data
+    cut = model.with_rate(**{which: rate})
+    P = out_of_bag_shares(model, X, cut.threshold_)
+    tpr, tnr = rates((P >= 0.5).astype(int), y)
+    assert (cut.oob_tpr_, cut.oob_tnr_) == pytest.approx((tpr, tnr))
+    reached = tpr if which == "tpr" else tnr
+    assert reached >= rate
+    if cut.threshold_ != 0:
+        n_of_class = (y == (which == "tpr")).sum()
+        assert reached < rate + 1 / n_of_class
+        assert (cut.threshold_ < 0) == (which == "tpr")
+
+
+def test_a_slack_target_is_ebb(model, data):
+    X, _ = data
+    slack = model.with_rate(tpr=model.oob_tpr_)
+    assert slack.threshold_ == 0.0
+    assert np.array_equal(slack.predict_proba(X), model.predict_proba(X))
+
+
+def test_probabilities_rise_with_the_target(model, data):
+    X, y = data
+    shares = [model.with_rate(tpr=rate).predict_proba(X)[:, 1] for rate in (0, 0.8, 0.9, 0.99, 1)]
+    assert np.all(np.diff(shares, axis=0) >= 0)
+    errors = np.array([[(1 - P[y == 1]) ** 2, P[y == 1] ** 2] for P in shares]).mean(axis=2)
+    assert np.all(np.diff(errors[:, 0]) <= 0)
+    assert shares[-1].mean() > shares[0].mean()
+
+
+def test_exceed_false_gives_up_the_excess(model):
+    assert model.oob_tpr_ > 0.65
+    free = model.with_rate(tpr=0.6, exceed=False)
+    assert free.threshold_ > 0
+    assert 0.6 <= free.oob_tpr_ < 0.62  # one of the 90 positives more
+    assert free.oob_tnr_ > model.oob_tnr_
+    assert model.with_rate(tpr=0.6).threshold_ == 0.0
+
+
+def test_labels_are_the_cut_of_the_probabilities(model, calibrated, data):
+    X, _ = data
+    for fitted in (model, calibrated):
+        for wish in ({"tpr": 0.97}, {"tnr": 0.97}, {"tpr": 0.9, "guarantee": "jackknife+"}):
+            cut = fitted.with_rate(**wish)
+            P = cut.predict_proba(X)
+            assert np.array_equal(cut.predict(X), (P[:, 1] >= cut.cut_).astype(int))
+            assert P.sum(axis=1) == pytest.approx(1)
+
+
+def test_with_rate_shares_the_arrays_and_leaves_the_model_alone(model):
+    before = dict(vars(model))
+    cut = model.with_rate(tpr=0.99)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+    assert cut.intercept_ is model.intercept_
+    assert cut.counts_ is model.counts_
+    assert not hasattr(cut, "oob_proba_")
+    assert cut.with_rate(tpr=0.0).threshold_ == 0.0
+
+
+def test_a_threshold_for_each_theta_reaches_the_rate_in_each(model, data):
+    X, y = data
+    cut = model.with_rate(tpr=0.95, per_theta=True)
+    assert cut.threshold_.shape == (3,)
+    scores = model.coef_ @ X.T + model.intercept_[:, :, np.newaxis]
+    left_out = model.counts_ == 0
+    for f, t in zip(scores, cut.threshold_, strict=True):
+        P = ((f > t) * left_out).sum(axis=0) / left_out.sum(axis=0)
+        assert (P[y == 1] >= 0.5 - 1e-12).mean() >= 0.95
+    shares = (scores > cut.threshold_[:, np.newaxis, np.newaxis]).mean(axis=1)
+    assert cut.predict_proba(X)[:, 1] == pytest.approx(model.weights_ @ shares)
+
+
+def test_calibrated_probabilities_stay_and_the_cut_moves(calibrated, data):
+    X, y = data
+    cut = calibrated.with_rate(tpr=0.97)
+    assert np.array_equal(cut.predict_proba(X), calibrated.predict_proba(X))
+    P = calibrated.oob_proba_[:, 1]
+    assert cut.oob_tpr_ == (P[y == 1] >= cut.cut_).mean() >= 0.97
+    assert cut.cut_ in P[y == 1]
+    assert cut.threshold_ == 0.0
+    assert np.array_equal(cut.oob_proba_, calibrated.oob_proba_)
+
+
+def test_held_out_records_may_set_the_cut(model, calibrated):
+    X, y = table(seed=1)
+    for fitted in (model, calibrated):
+        cut = fitted.with_rate(tpr=0.95, X=X, y=y)
+        assert 0.95 <= rates(cut.predict(X), y)[0] < 0.96
+
+
+def test_the_other_class_of_interest_mirrors(data):
+    X, y = data
+    plain = BootstrapSVC(**SMALL).fit(X, y)
+    other = BootstrapSVC(**SMALL, pos_label=0).fit(X, y)
+    one, two = plain.with_rate(tnr=0.97), other.with_rate(tpr=0.97)
+    assert one.oob_tnr_ == pytest.approx(two.oob_tpr_, abs=0.011)
+    # A vote of exactly one half counts for the class of interest, so the medians differ a little.
+    assert one.threshold_ == pytest.approx(-two.threshold_, rel=0.05)
+    assert (one.predict(X) == two.predict(X)).mean() > 0.98
+
+
+# The curve
+
+
+def test_rate_curve_is_measured_out_of_bag(model, data):
+    X, y = data
+    curve = model.rate_curve()
+    assert np.all(np.diff(curve.threshold) > 0)
+    assert np.all(np.diff(curve.tpr) <= 0)
+    assert np.all(np.diff(curve.tnr) >= 0)
+    assert np.all(np.diff(curve.mse_plus) >= 0)
+    assert np.all(np.diff(curve.mse_minus) <= 0)
+    assert (curve.tpr[0], curve.tnr[-1]) == (1, 1)
+    for k in (5, len(curve.threshold) // 2, -5):
+        P = out_of_bag_shares(model, X, curve.threshold[k])
+        assert (curve.tpr[k], curve.tnr[k]) == pytest.approx(rates((P >= 0.5).astype(int), y))
+        assert curve.mse_plus[k] == pytest.approx(((1 - P[y == 1]) ** 2).mean())
+        assert curve.mse_minus[k] == pytest.approx((P[y == 0] ** 2).mean())
+    zero = np.flatnonzero(curve.threshold == 0)
+    assert curve.tpr[zero] == model.oob_tpr_
+
+
+# Promises
+
+
+def test_the_split_rule_takes_its_order_statistic(model):
+    X, y = table(400, seed=2)
+    cut = model.with_rate(tpr=0.9, guarantee="split", confidence=0.9, X=X, y=y, exceed=False)
+    n_plus = (y == 1).sum()
+    missed = (cut.predict(X)[y == 1] == 0).sum()
+    assert missed == order_statistic(n_plus, 0.9, 0.9) - 1
+    assert "proven" in cut.promise_
+    assert f"{n_plus} records" in cut.promise_
+
+
+def test_oob_and_jackknife_promises(model, calibrated):
+    fresh_X, fresh_y = table(2000, seed=1)
+    for fitted in (model, calibrated):
+        for guarantee in ("oob", "jackknife+"):
+            cut = fitted.with_rate(tpr=0.9, guarantee=guarantee, exceed=False)
+            assert rates(cut.predict(fresh_X), fresh_y)[0] > 0.8
+            assert ("pproximately" in cut.promise_) == (guarantee == "oob")
+    other = model.with_rate(tnr=0.9, guarantee="jackknife+")
+    assert rates(other.predict(fresh_X), fresh_y)[1] > 0.8
+
+
+def test_too_few_records_for_a_promise(data):
+    X, y = data
+    few = BootstrapSVC(**SMALL).fit(X[:30], y[:30])
+    with pytest.raises(ValueError, match=r"0\.99 with confidence 0\.9 needs at least 230 positive"):
+        few.with_rate(tpr=0.99, guarantee="oob")
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({}, "One of tpr and tnr must be given"),
+        ({"tpr": 0.9, "tnr": 0.9}, "One of tpr and tnr must be given"),
+        ({"tpr": 1.5}, r"tpr must be a number in \[0, 1\], got 1.5"),
+        ({"tnr": "high"}, "tnr must be a number"),
+        ({"tpr": 0.9, "confidence": 1.0, "guarantee": "oob"}, "confidence must be a number"),
+        ({"tpr": 0.9, "guarantee": "always"}, "guarantee must be one of"),
+        ({"tpr": 0.9, "guarantee": "split"}, "give them as X and y"),
+        ({"tpr": 0.9, "X": [[0.0] * 4]}, "X and y must be given together"),
+        ({"tpr": 0.9, "X": [[0.0] * 4], "y": [7]}, r"y must hold the classes \[0, 1\], got \[7\]"),
+        ({"tpr": 0.9, "guarantee": "oob", "X": [[0.0] * 4], "y": [1]}, "leave out X and y"),
+        ({"tpr": 0.9, "guarantee": "oob", "per_theta": True}, "per_theta=True goes with"),
+    ],
+)
+def test_wishes_that_make_no_sense(model, wish, message):
+    with pytest.raises(ValueError, match=message):
+        model.with_rate(**wish)
+
+
+# ThresholdBootstrapSVC
+
+
+def test_estimator_is_the_fitted_model_cut(model, data):
+    X, y = data
+    direct = ThresholdBootstrapSVC(0.97, **SMALL).fit(X, y)
+    cut = model.with_rate(tpr=0.97)
+    assert CEBB1 is ThresholdBootstrapSVC
+    assert direct.threshold_ == cut.threshold_
+    assert direct.promise_ == cut.promise_
+    assert np.array_equal(direct.predict_proba(X), cut.predict_proba(X))
+    assert direct.oob_proba_[:, 1] == pytest.approx(out_of_bag_shares(model, X, cut.threshold_))
+    assert (direct.oob_tpr_, direct.oob_tnr_) == (cut.oob_tpr_, cut.oob_tnr_)
+
+
+def test_without_a_target_it_is_ebb(model, data):
+    X, y = data
+    assert np.array_equal(
+        ThresholdBootstrapSVC(**SMALL).fit(X, y).predict_proba(X), model.predict_proba(X)
+    )
+
+
+def test_training_scores_are_optimistic(data):
+    X, y = data
+    train = ThresholdBootstrapSVC(0.97, tune_on="train", **SMALL).fit(X, y)
+    oob = ThresholdBootstrapSVC(0.97, **SMALL).fit(X, y)
+    assert rates(train.predict(X), y)[0] >= 0.97
+    assert train.threshold_ > oob.threshold_
+
+
+def test_split_holds_records_back(data):
+    X, y = data
+    names = pd.DataFrame(X, columns=list("abcd"))
+    weight = np.where(np.arange(len(y)) < 20, 0.0, 1.0)
+    model = ThresholdBootstrapSVC(0.8, guarantee="split", confidence=0.8, **SMALL)
+    model.fit(names, pd.Series(y), sample_weight=weight)
+    assert len(model.held_out_) == pytest.approx(0.3 * 180, abs=1)
+    assert model.held_out_.min() >= 20
+    assert model.counts_.shape[1] == 200 - len(model.held_out_)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    held = names.iloc[model.held_out_]
+    assert rates(model.predict(held), y[model.held_out_])[0] >= 0.8
+    again = clone(model).fit(names, y, sample_weight=weight)
+    assert np.array_equal(again.held_out_, model.held_out_)
+
+
+def test_rates_for_each_theta_are_those_of_the_mixture(data):
+    X, y = data
+    model = ThresholdBootstrapSVC(0.95, per_theta=True, **SMALL).fit(X, y)
+    assert model.oob_tpr_ == (model.oob_proba_[y == 1, 1] >= 0.5).mean()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"target_tpr": 0.9, "target_tnr": 0.9}, "One of target_tpr and target_tnr"),
+        ({"guarantee": "oob"}, "One of target_tpr and target_tnr"),
+        ({"target_tpr": 2}, "target_tpr must be a number"),
+        ({"target_tpr": 0.9, "tune_on": "test"}, "tune_on must be one of 'oob', 'train'"),
+        ({"target_tpr": 0.9, "tune_on": "train", "guarantee": "oob"}, "tune_on='train' goes with"),
+        ({"target_tpr": 0.9, "calibration_size": 1.5}, "calibration_size must be"),
+        ({"target_tpr": 0.9, "guarantee": "split", "kernel": "precomputed"}, "hold records back"),
+        ({"target_tpr": 0.9, "per_theta": True, "calibration": "platt"}, "per_theta=True goes"),
+    ],
+)
+def test_bad_parameters_are_refused_before_the_fit(data, params, message):
+    with pytest.raises(ValueError, match=message):
+        ThresholdBootstrapSVC(**(SMALL | params)).fit(*data)
+
+
+def test_kernels_and_search(data):
+    X, y = data
+    K = rbf_kernel(X, gamma=0.3)
+    kernel = ThresholdBootstrapSVC(0.97, kernel="precomputed", tune_on="train", **SMALL).fit(K, y)
+    assert rates(kernel.predict(K), y)[0] >= 0.97
+    rbf = ThresholdBootstrapSVC(0.97, kernel="rbf", gammas=[0.1, 0.3], **SMALL).fit(X, y)
+    assert rbf.oob_tpr_ >= 0.97
+    search = GridSearchCV(
+        ThresholdBootstrapSVC(Cs=[0.1], n_bootstraps=20, random_state=0),
+        {"target_tpr": [0.5, 0.99]},
+        scoring="recall",
+        cv=3,
+    )
+    assert search.fit(X, y).best_params_ == {"target_tpr": 0.99}
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 1000), rate=st.floats(0.5, 1))
+def test_invariants_on_random_tables(seed, rate):
+    X, y = table(60, seed)
+    model = BootstrapSVC(Cs=[0.1, 1.0], n_bootstraps=31, random_state=seed).fit(X, y)
+    cut = model.with_rate(tpr=rate)
+    assert cut.oob_tpr_ >= rate
+    assert cut.threshold_ <= 0
+    assert np.all(cut.predict_proba(X)[:, 1] >= model.predict_proba(X)[:, 1])
