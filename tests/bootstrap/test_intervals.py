@@ -284,7 +284,7 @@ def redrawn_means():
 
 
 def test_mean_scores_are_covered(redrawn_means):
-    """A z interval with the plain variance covers as a t variable does: .939, not .95."""
+    """A z interval with the plain variance covers as a t variable does: .936, not .95."""
     scores, _ = redrawn_means
     covered = np.mean([found.lower[0] <= 0 <= found.upper[0] for found in scores])
     expected = 1 - 2 * stats.t.sf(Z95 * np.sqrt(29 / 30), 29)

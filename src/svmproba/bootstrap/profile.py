@@ -22,8 +22,9 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 #: Records from which scales and cuts are read; all of them up to this number.
-N_PILOTS = 2000
-MAX_CUTS = 200
+N_PILOTS = 200
+MAX_CUTS = 100
+N_CELLS = 1024
 #: A weight of one half, as `svmproba.bootstrap.votes.mix_shares` rounds it.
 HALF = 0.5 - 0.5 * 10.0**-DECIMALS
 
@@ -55,85 +56,113 @@ class Profile(NamedTuple):
 
 
 @njit(**JIT)
-def _upper_median(values, weights, start, stop, need):  # type: ignore[no-untyped-def]
-    """Largest value that values of weight `need` reach; reorders values and weights alike."""
-    low, high = start, stop
+def _upper_median(values, weights, size, need, spare, spare_weights):  # type: ignore[no-untyped-def]
+    """Largest value that values of weight `need` reach; spares are (2, at least size).
+
+    Every value is written to both sides and kept on one: a branch would be guessed wrongly half of
+    the time.
+    """
+    low, high = 0, 1
     while True:
-        pivot = values[(low + high) // 2]
-        above, equal = 0.0, 0.0
-        first_equal, first_open, last_open = low, low, high
-        while first_open < last_open:
-            value, weight = values[first_open], weights[first_open]
-            if value > pivot:
-                values[first_open], values[first_equal] = values[first_equal], value
-                weights[first_open], weights[first_equal] = weights[first_equal], weight
-                above += weight
-                first_equal += 1
-                first_open += 1
-            elif value < pivot:
-                last_open -= 1
-                values[first_open], values[last_open] = values[last_open], value
-                weights[first_open], weights[last_open] = weights[last_open], weight
-            else:
-                equal += weight
-                first_open += 1
+        pivot = values[size // 2]
+        n_above, n_below, above, below, total = 0, 0, 0.0, 0.0, 0.0
+        for place in range(size):
+            value, weight = values[place], weights[place]
+            spare[high, n_above] = value
+            spare_weights[high, n_above] = weight
+            spare[low, n_below] = value
+            spare_weights[low, n_below] = weight
+            n_above += value > pivot
+            n_below += value < pivot
+            total += weight
+        for place in range(n_above):
+            above += spare_weights[high, place]
+        for place in range(n_below):
+            below += spare_weights[low, place]
         if need <= above:
-            high = first_equal
-        elif need <= above + equal or last_open == high:
+            size, kept = n_above, high
+        elif need <= total - below or n_below == 0:
             return pivot
         else:
-            need -= above + equal
-            low = last_open
+            need -= total - below
+            size, kept = n_below, low
+        for place in range(size):
+            values[place] = spare[kept, place]
+            weights[place] = spare_weights[kept, place]
 
 
 @entry
-def _profile_rows(scores, counted, rho, cuts, mean, medians, median, shares):  # type: ignore[no-untyped-def]
-    """Fill mean, medians (n, n_theta), median (n,) and, from zero, shares (n, n_cuts)."""
+def _profile_rows(scores, counted, rho, cuts, first, grid, mean, medians, median, shares):  # type: ignore[no-untyped-def]
+    """Fill mean, medians (n, n_theta), median (n,) and, from zero, shares (n, n_cuts).
+
+    A record for which no bag counts is left alone. A vote for all cuts below a score is noted at
+    the last of them, half a vote at a tie, and summed up in the end.
+    """
     n, n_theta, n_bags = scores.shape
     values, weights = np.empty(n_theta * n_bags), np.empty(n_theta * n_bags)
+    spare, spare_weights = np.empty((2, values.size)), np.empty((2, values.size))
+    bags = np.empty(n_bags, dtype=np.int64)
+    low, per_width, last = grid[0], grid[1], float(first.size - 1)
     for i in range(n):
         size = 0
         for b in range(n_bags):
+            bags[size] = b
             size += counted[i, b]
         if size == 0:
-            mean[i], medians[i], median[i], shares[i] = np.nan, np.nan, np.nan, np.nan
             continue
-        end = 0
+        above = shares[i]
         for k in range(n_theta):
-            total, start, weight = 0.0, end, rho[k] / size
-            for b in range(n_bags):
-                if counted[i, b]:
-                    score = scores[i, k, b]
-                    total += score
-                    values[end] = score
-                    weights[end] = 1.0
-                    end += 1
-                    _count_above(shares[i], cuts, score, weight)
+            total, weight = 0.0, rho[k] / size
+            for b in range(size):
+                score = scores[i, k, bags[b]]
+                total += score
+                values[b] = score
+                weights[b] = 1.0
+                cell = (score - low) * per_width
+                place = first[np.int64(cell if cell < last else last)] if cell > 0.0 else 0
+                while place < cuts.size and cuts[place] < score:
+                    place += 1
+                if place < cuts.size and cuts[place] == score:
+                    above[place] += 0.5 * weight
+                    if place > 0:
+                        above[place - 1] += 0.5 * weight
+                elif place > 0:
+                    above[place - 1] += weight
             mean[i, k] = total / size
-            medians[i, k] = _upper_median(values, weights, start, end, HALF * size)
-            for place in range(start, end):
-                weights[place] = weight
-        median[i] = _upper_median(values, weights, 0, end, HALF)
+            medians[i, k] = _upper_median(values, weights, size, HALF * size, spare, spare_weights)
         for place in range(cuts.size - 2, -1, -1):
-            shares[i, place] += shares[i, place + 1]
+            above[place] += above[place + 1]
+        # The median of all lies between two cuts, and few scores do.
+        place = 0
+        while place < cuts.size and above[place] >= HALF:
+            place += 1
+        least = cuts[place - 1] if place > 0 else -np.inf
+        most = cuts[place] if place < cuts.size else np.inf
+        end, need = 0, HALF
+        for k in range(n_theta):
+            weight = rho[k] / size
+            for b in range(size):
+                score = scores[i, k, bags[b]]
+                values[end] = score
+                weights[end] = weight
+                end += (score >= least) & (score <= most)
+                need -= weight * (score > most)
+        median[i] = _upper_median(values, weights, end, need, spare, spare_weights)
 
 
-@njit(**JIT)
-def _count_above(steps, cuts, score, weight):  # type: ignore[no-untyped-def]
-    """Add a vote to all cuts below the score, half a vote at it; sums over `steps` are votes."""
-    low, high = 0, cuts.size
-    while low < high:
-        middle = (low + high) // 2
-        if cuts[middle] < score:
-            low = middle + 1
-        else:
-            high = middle
-    if low > 0:
-        steps[low - 1] += weight
-    if low < cuts.size and cuts[low] == score:
-        steps[low] += 0.5 * weight
-        if low > 0:
-            steps[low - 1] -= 0.5 * weight
+def _cells(cuts: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Equal cells over the inner cuts: the first cut that may not be below each; grid of cells.
+
+    A score finds its place between the cuts from its cell in a step or two, where a binary search
+    would guess wrongly at every step.
+    """
+    inner = cuts[1:-1]
+    if len(inner) < 2:
+        return np.zeros(1, dtype=np.int64), np.zeros(2)
+    width = (inner[-1] - inner[0]) / N_CELLS
+    first = np.searchsorted(cuts, inner[0] + width * np.arange(N_CELLS + 1))
+    # One cut of slack: the rounding of a score's cell must not skip one.
+    return np.maximum(first - 1, 0), np.array([inner[0], 1 / width])
 
 
 def profile_records(
@@ -174,6 +203,7 @@ def profile_records(
     cuts = np.empty(0) if cuts is None else cuts
     labels = np.zeros(X.shape[0], dtype=bool) if positive is None else positive
     n_theta, n_bags = members.intercept.shape
+    cells = _cells(cuts)
 
     def block_profile(block: slice) -> tuple[Any, ...]:
         scores = member_scores(members, X[block])
@@ -181,9 +211,10 @@ def profile_records(
         counted = np.ones((n, n_bags), dtype=bool)
         if counts is not None:
             counted = np.ascontiguousarray((counts[:, block] == 0).T)
-        mean, medians = np.empty((n, n_theta)), np.empty((n, n_theta))
-        median, shares = np.empty(n), np.zeros((n, len(cuts)))
-        _profile_rows(scores, counted, rho, cuts, mean, medians, median, shares)
+        mean, medians = np.full((n, n_theta), np.nan), np.full((n, n_theta), np.nan)
+        median, shares = np.full(n, np.nan), np.zeros((n, len(cuts)))
+        _profile_rows(scores, counted, rho, cuts, *cells, mean, medians, median, shares)
+        shares[np.isnan(median)] = np.nan
         return mean, medians, median, *_class_sums(shares, labels[block])
 
     blocks = row_blocks(X.shape[0], X.shape[1] + scores_width(members) + len(cuts))
@@ -213,7 +244,7 @@ def scales_and_cuts(
 ) -> tuple[Floats, Floats]:
     r"""Typical size of the scores at each hyperparameter value, and cuts worth looking at.
 
-    Both are read from at most 2000 training records, evenly spaced among all.
+    Both are read from at most 200 training records, evenly spaced among all.
 
     Parameters
     ----------

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtri
 
 from svmproba.bootstrap.blocks import map_blocks
 from svmproba.bootstrap.intervals import (
@@ -53,9 +51,9 @@ class UncertaintyMixin:
         kind : {"simulation", "sampling", "venn_abers"}, default="sampling"
             ``"simulation"``: error of drawing B bags only; it shrinks with B and says nothing of
             the data. ``"sampling"``: error of having this training set; needs about five bags for
-            every training record to be stable, and is short for vote shares near 0 and 1. Of
-            calibrated probabilities both are the interval of the mean score, carried through the
-            fitted link, whose own error is left out. ``"venn_abers"``: the pair
+            every training record to be stable, and is short for vote shares near 0 and 1. With
+            calibrated probabilities both look at the probability that every bag gives by itself,
+            through the fitted link, whose own error is left out. ``"venn_abers"``: the pair
             :math:`[p_0,p_1]` from out-of-bag scores [2]_, about the calibrated probability
             whatever `calibration` is; wide where there are few records of like score.
 
@@ -94,29 +92,25 @@ class UncertaintyMixin:
         if kind == "venn_abers":
             pair = self._venn_abers().interval(self.weights_ @ self._scaled_scores(rows))
             return np.column_stack(pair)
-        weights, to_proba = self._bag_weights()
-        calibrated = self._is_calibrated()
 
-        def block_interval(block: slice) -> tuple[Floats, Floats, Any]:
-            scores = member_scores(self._members, rows[block])
-            if not calibrated:
-                above = np.reshape(self.threshold_, (-1, 1))
-                scores = ((scores > above) + (scores >= above).astype(np.float64)) / 2
-            values = np.tensordot(scores, weights, axes=(1, 0)).T
+        def block_interval(block: slice) -> tuple[Floats, Any]:
+            values = self._bag_probabilities(member_scores(self._members, rows[block]))
             if kind == "sampling":
-                found = sampling_interval(
-                    values, self.counts_, confidence, probability=not calibrated
-                )
-                return found.lower, found.upper, found.estimated
-            if not calibrated:
-                return *simulation_interval(values, confidence), None
-            return *mean_interval(values, confidence), None
+                found = sampling_interval(values, self.counts_, confidence)
+                limits, estimated = np.column_stack(found[:2]), found.estimated
+            else:
+                limits = np.column_stack(simulation_interval(values, confidence))
+                estimated = np.ones(0, dtype=bool)
+            if self._is_calibrated():
+                # The probability of the mean score is not quite the mean of the probabilities.
+                limits += (self._calibrated(rows[block]) - values.mean(axis=0))[:, np.newaxis]
+            return np.clip(limits, 0.0, 1.0), estimated
 
         parts = map_blocks(block_interval, self._blocks(rows), self.n_jobs)
-        lower, upper, estimated = zip(*parts, strict=True)
+        limits, estimated = zip(*parts, strict=True)
         if kind == "sampling":
             warn_if_not_estimated(np.concatenate(estimated), self.counts_.shape)
-        return np.column_stack([to_proba(np.concatenate(lower)), to_proba(np.concatenate(upper))])
+        return np.concatenate(limits)
 
     def score_interval(
         self: Any, X: ArrayLike, confidence: float = 0.95, *, theta: int | None = None
@@ -157,29 +151,20 @@ class UncertaintyMixin:
 
         return np.concatenate(map_blocks(block_interval, self._blocks(rows), self.n_jobs))
 
-    def _bag_weights(self: Any) -> tuple[Floats, Callable[[Floats], Floats]]:
-        """Weights that turn the members' votes or scores into a bag's value, and its probability.
-
-        The mean of the values over the bags becomes the probability of `predict_proba`.
-        """
-        if not self._is_calibrated():
-            return self.weights_, np.asarray
-        link = self.calibrator_
-        if link.reads == "mixed":
-            return self.weights_ / self.score_scales_, link.predict
-        return link.coef_ / self.score_scales_, lambda summed: expit(summed + link.intercept_)
+    def _bag_probabilities(self: Any, scores: Floats) -> Floats:
+        """Probability of every bag by itself, shape (n_bootstraps, n_samples), from its scores."""
+        if self._is_calibrated():
+            scaled = np.moveaxis(scores, 1, 0) / self.score_scales_[:, np.newaxis, np.newaxis]
+            P: Floats = self._link_proba(scaled.reshape(len(scaled), -1))
+            return P.reshape(scaled.shape[1:]).T
+        threshold = np.reshape(self.threshold_, (-1, 1))
+        twice = (scores > threshold).view(np.uint8) + (scores >= threshold).view(np.uint8)
+        return np.tensordot(twice / 2, self.weights_, axes=(1, 0)).T
 
     def _venn_abers(self: Any) -> VennAbersLink:
         mixed = (self.weights_ / self.score_scales_) @ self.oob_scores_
         known = ~np.isnan(mixed)
         return VennAbersLink().fit(mixed[known], self._positive[known])
-
-
-def mean_interval(values: Floats, confidence: float) -> tuple[Floats, Floats]:
-    r"""Limits :math:`\bar v\pm z\,s/\sqrt B` of the mean over the bags, the first axis."""
-    mean = values.mean(axis=0)
-    half = ndtri((1 + confidence) / 2) * values.std(axis=0) / np.sqrt(len(values))
-    return mean - half, mean + half
 
 
 def warn_if_not_estimated(estimated: Any, shape: tuple[int, int]) -> None:
