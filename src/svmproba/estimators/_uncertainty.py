@@ -65,8 +65,8 @@ class UncertaintyMixin:
         Warns
         -----
         UserWarning
-            With ``kind="sampling"``, where the variance of some records could not be estimated;
-            their intervals hold the simulation error alone.
+            With ``kind="sampling"``, where the variance of some records drowned in the noise of
+            the bags; their intervals take training sets to move a score as much as bags do.
 
         References
         ----------
@@ -168,14 +168,14 @@ class UncertaintyMixin:
 
 
 def warn_if_not_estimated(estimated: Any, shape: tuple[int, int]) -> None:
-    """Warn of intervals that hold the simulation error alone."""
+    """Warn of records whose variance could not be told from the noise of the bags."""
     n_failed = int(np.count_nonzero(~estimated))
     if n_failed:
         warnings.warn(
             f"The sampling variance of {n_failed} of {len(estimated)} records could not be "
-            f"estimated, and their intervals hold the simulation error alone: n_bootstraps="
-            f"{shape[0]} is small for {shape[1]} training records (about five times as many bags "
-            f"as records are needed), or their votes are unanimous.",
+            f"estimated: n_bootstraps={shape[0]} is small for {shape[1]} training records (about "
+            f"five bags a record are needed), or their votes are unanimous. Their intervals take "
+            f"training sets to move a score as much as bags do.",
             UserWarning,
             stacklevel=3,
         )

@@ -1,13 +1,34 @@
 """Measures and pictures of probabilities, for any classifier."""
 
+from svmproba.evaluation._cost_display import CostCurveDisplay
+from svmproba.evaluation._rate_display import RateDisplay
 from svmproba.evaluation._reliability_display import ReliabilityDisplay
 from svmproba.evaluation._score_display import ScoreHistogramDisplay
-from svmproba.evaluation.metrics import class_mse, mse, reliability_curve
+from svmproba.evaluation._vote_display import VoteHistogramDisplay
+from svmproba.evaluation.calibration import (
+    brier_decomposition,
+    calibration_error,
+    reliability_curve,
+)
+from svmproba.evaluation.costs import cost_curve, cost_scorer, mean_cost, optimal_cut
+from svmproba.evaluation.metrics import class_mse, mse
+from svmproba.evaluation.rates import rate_curve, rates_at
 
 __all__ = [
+    "CostCurveDisplay",
+    "RateDisplay",
     "ReliabilityDisplay",
     "ScoreHistogramDisplay",
+    "VoteHistogramDisplay",
+    "brier_decomposition",
+    "calibration_error",
     "class_mse",
+    "cost_curve",
+    "cost_scorer",
+    "mean_cost",
     "mse",
+    "optimal_cut",
+    "rate_curve",
+    "rates_at",
     "reliability_curve",
 ]

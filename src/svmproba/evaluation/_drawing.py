@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
-
-from svmproba.evaluation.metrics import Label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,22 +39,27 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def column_of(estimator: Any, pos_label: Label) -> tuple[int, Label]:
-    """Column of ``predict_proba`` that belongs to the class of interest, and that class."""
-    classes = np.asarray(estimator.classes_).tolist()
-    if len(classes) != 2:
-        raise ValueError(f"estimator must separate two classes, it has {len(classes)}: {classes}")
-    wanted = pos_label
-    if wanted is None:
-        wanted = getattr(last_step(estimator), "pos_label_", classes[1])
-    if wanted not in classes:
-        raise ValueError(f"pos_label={wanted!r} is not among the estimator's classes {classes}")
-    return classes.index(wanted), wanted
+def write_legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], **kwargs: Any) -> None:
+    """Write a small legend that stays legible over bars and lines."""
+    style: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small", "framealpha": 0.75}
+    style |= {"handlelength": 1.6, "columnspacing": 1.2, "borderaxespad": 0.2}
+    ax.legend(handles, labels, **style, **kwargs).get_frame().set_linewidth(0)
 
 
-def last_step(estimator: Any) -> Any:
-    """Return the estimator itself, or the one at the end of a pipeline."""
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+def shortened(name: object, width: int = 20) -> str:
+    """Cut a name that is too long for a legend."""
+    text = str(name)
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
+
+
+def wrapped(text: str, width: int = 36) -> str:
+    """Break an axis label that is too long into lines, two at most."""
+    return "\n".join(textwrap.wrap(text, width, max_lines=2, placeholder=" …"))
+
+
+def number(value: float) -> str:
+    """Write a number with three digits and the minus sign of the axes."""
+    return f"{value:.3g}".replace("-", "−")
 
 
 def edges_through(cut: float, values: NDArray[np.float64], n_bins: int) -> list[float]:
@@ -65,3 +69,15 @@ def edges_through(cut: float, values: NDArray[np.float64], n_bins: int) -> list[
     # One bin more at either end: rounding must not push a value out.
     first, last = np.floor((low - cut) / width) - 1, np.ceil((high - cut) / width) + 1
     return (cut + width * np.arange(first, last + 1)).tolist()
+
+
+def follow_mouse(ax: Axes, move_cut: Callable[[float], Any]) -> None:
+    """Move the cut to where the left button is pressed or dragged, if the window takes events."""
+
+    def on_mouse(event: Any) -> None:
+        # A toolbar that pans or zooms has locked the canvas.
+        if event.inaxes is ax and event.button == 1 and not event.canvas.widgetlock.locked():
+            move_cut(float(event.xdata))
+
+    for kind in ("button_press_event", "motion_notify_event"):
+        ax.figure.canvas.mpl_connect(kind, on_mouse)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba.evaluation._classifiers import column_of, last_step
 from svmproba.evaluation._drawing import (
     GUIDE_COLOR,
     NEGATIVE_COLOR,
     axes_below,
-    column_of,
     own_axes,
     tidy,
+    wrapped,
+    write_legend,
 )
-from svmproba.evaluation.metrics import Label, ReliabilityCurve, positive_label, reliability_curve
+from svmproba.evaluation.calibration import ReliabilityCurve, Strategy, reliability_curve
+from svmproba.evaluation.metrics import Label, positive_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,12 +117,12 @@ class ReliabilityDisplay:
             zorder=3,
             label=name or self.name,
         )
-        ax.set(xlim=(0, 1), ylim=(0, 1), ylabel=f"observed share of {positive}")
+        ax.set(xlim=(0, 1), ylim=(0, 1), ylabel=wrapped(f"observed share of {positive}", 30))
         tidy(ax)
-        ax.legend(loc="lower right", frameon=False, fontsize="small")
+        write_legend(ax, *ax.get_legend_handles_labels())
         self.histogram_ax_ = self._plot_histogram(color) if histogram else None
         if histogram or ax.xaxis.get_tick_params().get("labelbottom", True):
-            (self.histogram_ax_ or ax).set_xlabel(f"predicted probability of {positive}")
+            (self.histogram_ax_ or ax).set_xlabel(wrapped(f"predicted probability of {positive}"))
         return self
 
     def _plot_histogram(self, color: str) -> Axes:
@@ -145,8 +148,9 @@ class ReliabilityDisplay:
         y: ArrayLike,
         *,
         n_bins: int = 10,
-        strategy: Literal["uniform", "quantile"] = "uniform",
+        strategy: Strategy = "uniform",
         confidence: float = 0.95,
+        simultaneous: bool = False,
         pos_label: Label = None,
         name: str | None = None,
         ax: Axes | None = None,
@@ -159,12 +163,12 @@ class ReliabilityDisplay:
         estimator : fitted classifier with ``predict_proba``
         X : table of shape (n, n_features)
         y : array-like of shape (n,)
-        n_bins, strategy, confidence
+        n_bins, strategy, confidence, simultaneous
             As in :func:`svmproba.evaluation.reliability_curve`.
         pos_label : label, default=None
             Class of interest, by default the estimator's ``pos_label`` or larger class.
         name : str, default=None
-            Name in the legend, by default the estimator's class.
+            Name in the legend, by default the estimator's class and the confidence.
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
@@ -180,8 +184,9 @@ class ReliabilityDisplay:
             n_bins=n_bins,
             strategy=strategy,
             confidence=confidence,
+            simultaneous=simultaneous,
             pos_label=positive,
-            name=name or type(estimator).__name__,
+            name=name or f"{type(last_step(estimator)).__name__}, {confidence:.0%} limits",
             ax=ax,
             **kwargs,
         )
@@ -193,8 +198,9 @@ class ReliabilityDisplay:
         proba: ArrayLike,
         *,
         n_bins: int = 10,
-        strategy: Literal["uniform", "quantile"] = "uniform",
+        strategy: Strategy = "uniform",
         confidence: float = 0.95,
+        simultaneous: bool = False,
         pos_label: Label = None,
         name: str | None = None,
         ax: Axes | None = None,
@@ -207,7 +213,7 @@ class ReliabilityDisplay:
         y_true : array-like of shape (n,)
         proba : array-like of shape (n,)
             Predicted probability of the class of interest.
-        n_bins, strategy, confidence, pos_label
+        n_bins, strategy, confidence, simultaneous, pos_label
             As in :func:`svmproba.evaluation.reliability_curve`.
         name : str, default=None
             Name in the legend.
@@ -225,7 +231,10 @@ class ReliabilityDisplay:
             n_bins=n_bins,
             strategy=strategy,
             confidence=confidence,
+            simultaneous=simultaneous,
             pos_label=pos_label,
         )
         positive = positive_label(y_true, pos_label)
-        return cls(curve, proba, name=name or "observed", pos_label=positive).plot(ax, **kwargs)
+        return cls(
+            curve, proba, name=name or f"observed, {confidence:.0%} limits", pos_label=positive
+        ).plot(ax, **kwargs)

@@ -7,14 +7,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from svmproba.evaluation._classifiers import (
+    class_names_in,
+    column_of,
+    is_ensemble,
+    last_step,
+    levels_of,
+    own_label,
+    rows_for_last_step,
+)
 from svmproba.evaluation._drawing import (
     NEGATIVE_COLOR,
     POSITIVE_COLOR,
-    column_of,
     edges_through,
-    last_step,
+    follow_mouse,
+    number,
     own_axes,
+    shortened,
     tidy,
+    wrapped,
+    write_legend,
 )
 from svmproba.evaluation.metrics import Label, is_positive
 
@@ -41,19 +53,49 @@ def best_theta_scores(ensemble: Any, X: Any) -> NDArray[np.float64]:
     return np.concatenate(blocks, axis=-1)
 
 
-class ScoreHistogramDisplay:
-    """Histograms of scores, one for each true class, and the cut between the classes.
+def member_votes(estimator: Any, X: Any, pos_label: Label) -> tuple[NDArray[np.float64], float]:
+    """Scores of the members at the most reliable hyperparameter value, and their cut.
 
-    Build it with :meth:`from_estimator` or :meth:`from_predictions`.
+    Parameters
+    ----------
+    estimator : fitted bootstrap ensemble, or a pipeline that ends with one
+    X : table of shape (n, n_features)
+    pos_label : label
+        Class of interest.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_bootstraps, n)
+    cut : float
+    """
+    model = last_step(estimator)
+    if not is_ensemble(model):
+        raise ValueError(f"scores of members need a bootstrap ensemble, got {model!r}")
+    scores = best_theta_scores(model, rows_for_last_step(estimator, X))
+    cuts = np.broadcast_to(model.threshold_, model.reliability_.shape)
+    cut = float(cuts[np.argmax(model.reliability_)])
+    return (scores, cut) if pos_label == own_label(estimator) else (-scores, -cut)
+
+
+class ScoreHistogramDisplay:
+    """Histograms of scores, one for each true class, and a cut that can be moved.
+
+    The legend tells which share of either class is on its side of the cut: TPR and TNR. Move the
+    cut with :meth:`move_cut` or, where the window takes events, with the mouse. Build the display
+    with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     negative, positive : ndarray
         Scores of the records of each class.
     cut : float, default=0
-        Scores above it vote for the positive class.
+        Scores at or above it are called positive.
     class_names : tuple of two str
         Names of the negative and the positive class.
+    score_name : str, default="score"
+        Label of the axis.
+    counted : str, default="records"
+        What has a score.
 
     Attributes
     ----------
@@ -65,8 +107,10 @@ class ScoreHistogramDisplay:
     --------
     >>> from svmproba.evaluation import ScoreHistogramDisplay
     >>> display = ScoreHistogramDisplay.from_predictions([0, 0, 1, 1], [-2.0, 0.3, 0.5, 1.0])
-    >>> display.ax_.get_xlabel()
-    'score'
+    >>> display.rates
+    (1.0, 0.5)
+    >>> display.move_cut(0.4).rates
+    (1.0, 1.0)
     """
 
     def __init__(
@@ -76,11 +120,22 @@ class ScoreHistogramDisplay:
         *,
         cut: float = 0.0,
         class_names: tuple[str, str] = ("negative", "positive"),
+        score_name: str = "score",
+        counted: str = "records",
     ) -> None:
         self.negative = negative
         self.positive = positive
         self.cut = cut
         self.class_names = class_names
+        self.score_name = score_name
+        self.counted = counted
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """TPR and TNR at the cut; NaN for a class without records."""
+        right = self.positive >= self.cut, self.negative < self.cut
+        tpr, tnr = (float(side.mean()) if side.size else float("nan") for side in right)
+        return tpr, tnr
 
     def plot(self, ax: Axes | None = None, *, bins: int = 40) -> ScoreHistogramDisplay:
         """Draw.
@@ -90,7 +145,7 @@ class ScoreHistogramDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; ``None`` makes a figure.
         bins : int, default=40
-            Bins over the range of all scores; the cut is always an edge.
+            Bins over the range of all scores; the cut is an edge.
 
         Returns
         -------
@@ -98,17 +153,53 @@ class ScoreHistogramDisplay:
         """
         self.ax_ = ax = own_axes() if ax is None else ax
         self.figure_ = ax.figure
+        self._bars: list[Any] = []
         edges = edges_through(self.cut, np.concatenate([self.negative, self.positive]), bins)
-        for scores, color, name in (
-            (self.negative, NEGATIVE_COLOR, self.class_names[0]),
-            (self.positive, POSITIVE_COLOR, self.class_names[1]),
-        ):
-            ax.hist(scores, edges, color=color, alpha=0.6, edgecolor=color, lw=0.6, label=name)
-        self.cut_line_ = ax.axvline(self.cut, color="black", ls="--", lw=1.2, label="cut")
-        ax.set(xlabel="score", ylabel="frequency")
+        for scores, color in ((self.negative, NEGATIVE_COLOR), (self.positive, POSITIVE_COLOR)):
+            bars = ax.hist(scores, edges, color=color, alpha=0.6, edgecolor=color, lw=0.6)[2]
+            self._bars.append(bars)
+        self.cut_line_ = ax.axvline(self.cut, ymax=0.78, color="black", ls="--", lw=1.2)
+        ax.set(xlabel=wrapped(self.score_name), ylabel=self.counted)
+        # Room above the bars for the legend.
+        ax.margins(y=0.32)
         tidy(ax)
-        ax.legend(frameon=False)
+        self._write_legend()
+        follow_mouse(ax, self.move_cut)
         return self
+
+    def move_cut(self, cut: float) -> ScoreHistogramDisplay:
+        """Move the cut of a drawn display, and the rates with it.
+
+        Parameters
+        ----------
+        cut : float
+            The new cut, on the axis of the scores.
+
+        Returns
+        -------
+        ScoreHistogramDisplay
+        """
+        self.cut = cut
+        self.cut_line_.set_xdata([cut, cut])
+        self._write_legend()
+        self.figure_.canvas.draw_idle()
+        return self
+
+    def _write_legend(self) -> None:
+        labels = []
+        for name, rate_name, rate, scores in zip(
+            self.class_names,
+            ("TNR", "TPR"),
+            self.rates[::-1],
+            (self.negative, self.positive),
+            strict=True,
+        ):
+            told = f"{rate_name} {rate:.3f}" if scores.size else f"no {self.counted}"
+            if scores.size and self.counted == "records":
+                told += f", {rate * scores.size:.0f} of {scores.size}"
+            labels.append(f"{shortened(name)}\n{told}")
+        title = f"cut at {number(self.cut)}"
+        write_legend(self.ax_, self._bars, labels, title=title, loc="upper center", ncols=2)
 
     @classmethod
     def from_estimator(
@@ -119,23 +210,30 @@ class ScoreHistogramDisplay:
         *,
         members: bool = False,
         pos_label: Label = None,
+        class_names: tuple[str, str] | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreHistogramDisplay:
-        """Draw the scores that a fitted classifier gives.
+        r"""Draw what decides the class of each record, at the estimator's cut.
+
+        For the vote shares of a bootstrap ensemble that is the median of all scores of the
+        record, weighted by :math:`\rho_\theta`: at every cut the rates are those that ``predict``
+        has with that cut. For calibrated probabilities it is the probability, for another
+        classifier its ``decision_function`` or, without one, its probability.
 
         Parameters
         ----------
         estimator : fitted two-class classifier
-            A bootstrap ensemble of this package, any classifier with ``decision_function``, or a
-            pipeline that ends with one.
+            Or a pipeline that ends with one.
         X : table of shape (n, n_features)
         y : array-like of shape (n,)
         members : bool, default=False
-            Of a bootstrap ensemble, whether to draw the scores of all members at the most
-            reliable hyperparameter value, or for each record their mean.
+            Of a bootstrap ensemble, draw instead the scores of all members at the most reliable
+            hyperparameter value: votes are counted then, not records.
         pos_label : label, default=None
             Class of interest, by default the estimator's ``pos_label`` or larger class.
+        class_names : tuple of two str, default=None
+            Names of the negative and the positive class, by default the labels.
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
@@ -145,18 +243,21 @@ class ScoreHistogramDisplay:
         ScoreHistogramDisplay
         """
         _, positive = column_of(estimator, pos_label)
-        model = last_step(estimator)
-        if hasattr(model, "score_samples_array"):
-            rows = X if model is estimator else estimator[:-1].transform(X)
-            scores = best_theta_scores(model, rows)
-            scores = scores if members else scores.mean(axis=0)
+        if members:
+            scores, cut = member_votes(estimator, X, positive)
+            name = "score of a member"
         else:
-            if members:
-                raise ValueError(f"members=True needs a bootstrap ensemble, got {model!r}")
-            scores = estimator.decision_function(X)
-        if positive != getattr(model, "pos_label_", estimator.classes_[1]):
-            scores = -scores
-        return cls.from_predictions(y, scores, pos_label=positive, ax=ax, **kwargs)
+            scores, cut, name = levels_of(estimator, X, positive)
+        return cls.from_predictions(
+            y,
+            scores,
+            cut=cut,
+            pos_label=positive,
+            class_names=class_names,
+            score_name=name,
+            ax=ax,
+            **kwargs,
+        )
 
     @classmethod
     def from_predictions(
@@ -167,6 +268,7 @@ class ScoreHistogramDisplay:
         cut: float = 0.0,
         pos_label: Label = None,
         class_names: tuple[str, str] | None = None,
+        score_name: str = "score",
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreHistogramDisplay:
@@ -178,11 +280,13 @@ class ScoreHistogramDisplay:
         scores : array-like of shape (n,) or (..., n)
             One score for each record, or one for each member and record.
         cut : float, default=0
-            Scores above it vote for the positive class.
+            Scores at or above it are called positive.
         pos_label : label, default=None
             Class of interest, by default the larger label.
         class_names : tuple of two str, default=None
             Names of the negative and the positive class, by default the labels.
+        score_name : str, default="score"
+            Label of the axis.
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
@@ -197,14 +301,12 @@ class ScoreHistogramDisplay:
                 f"scores must hold {len(positive)} records along their last axis, "
                 f"got shape {values.shape}"
             )
-        labels = np.asarray(y_true)
-        names = class_names or (
-            str(labels[~positive][0]) if not positive.all() else "negative",
-            str(labels[positive][0]) if positive.any() else "positive",
-        )
+        names = class_names or class_names_in(np.asarray(y_true), positive)
         return cls(
             values[..., ~positive].ravel(),
             values[..., positive].ravel(),
             cut=cut,
             class_names=names,
+            score_name=score_name,
+            counted="records" if values.ndim == 1 else "votes",
         ).plot(ax, **kwargs)

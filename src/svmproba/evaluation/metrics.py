@@ -2,33 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 Label = str | int | float | bool | None
-
-
-class ReliabilityCurve(NamedTuple):
-    """Predicted against observed shares, one entry for each bin that holds a record.
-
-    Attributes
-    ----------
-    mean_predicted, observed : ndarray of shape (n_filled_bins,)
-        Mean predicted probability and observed share of positives.
-    n_records : ndarray of int of shape (n_filled_bins,)
-        Records in the bin.
-    lower, upper : ndarray of shape (n_filled_bins,)
-        Clopper–Pearson limits of the observed share.
-    """
-
-    mean_predicted: NDArray[np.float64]
-    observed: NDArray[np.float64]
-    n_records: NDArray[np.int64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
 
 
 def positive_label(y_true: ArrayLike, pos_label: Label = None) -> Label:
@@ -76,9 +53,10 @@ def is_positive(y_true: ArrayLike, pos_label: Label = None) -> NDArray[np.bool_]
     return np.asarray(np.asarray(y_true) == positive_label(y_true, pos_label))
 
 
-def _check_pair(
+def check_pair(
     y_true: ArrayLike, proba: ArrayLike, pos_label: Label
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Mark the positives and check that each record has one probability."""
     positive = is_positive(y_true, pos_label)
     p = np.asarray(proba, dtype=np.float64)
     if p.shape != positive.shape:
@@ -115,7 +93,7 @@ def mse(y_true: ArrayLike, proba: ArrayLike, *, pos_label: Label = None) -> floa
     >>> mse([0, 1, 1, 0], [0.0, 1.0, 0.5, 0.5])
     0.125
     """
-    positive, p = _check_pair(y_true, proba, pos_label)
+    positive, p = check_pair(y_true, proba, pos_label)
     return float(np.mean((positive - p) ** 2))
 
 
@@ -143,107 +121,9 @@ def class_mse(
     >>> class_mse([0, 1, 1, 0], [0.0, 1.0, 0.5, 0.0])
     (0.125, 0.0)
     """
-    positive, p = _check_pair(y_true, proba, pos_label)
+    positive, p = check_pair(y_true, proba, pos_label)
     plus, minus = (1 - p[positive]) ** 2, p[~positive] ** 2
     return (
         float(plus.mean()) if plus.size else float("nan"),
         float(minus.mean()) if minus.size else float("nan"),
     )
-
-
-def clopper_pearson(
-    hits: ArrayLike, trials: ArrayLike, *, confidence: float = 0.95
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Exact limits of a proportion: they cover it with at least the stated confidence.
-
-    With :math:`\alpha=1-\text{confidence}`, the limits are the :math:`\alpha/2` quantile of
-    :math:`\mathrm{Beta}(k,n-k+1)` and the :math:`1-\alpha/2` quantile of
-    :math:`\mathrm{Beta}(k+1,n-k)`; 0 and 1 at the ends.
-
-    Parameters
-    ----------
-    hits, trials : array-like of int
-        Successes :math:`k` and trials :math:`n\ge1`, of one shape.
-    confidence : float, default=0.95
-        In (0, 1).
-
-    Returns
-    -------
-    lower, upper : ndarray
-
-    References
-    ----------
-    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in
-    the case of the binomial", Biometrika 26, 1934.
-
-    Examples
-    --------
-    >>> from svmproba.evaluation.metrics import clopper_pearson
-    >>> lower, upper = clopper_pearson([0, 5], [10, 10])
-    >>> lower.round(3), upper.round(3)
-    (array([0.   , 0.187]), array([0.308, 0.813]))
-    """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie in (0, 1), got {confidence!r}")
-    k, n = np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64)
-    tail = (1 - confidence) / 2
-    # The beta quantile needs positive parameters; the ends are known without it.
-    lower = np.where(k > 0, special.betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
-    upper = np.where(k < n, special.betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
-    return lower, upper
-
-
-def reliability_curve(
-    y_true: ArrayLike,
-    proba: ArrayLike,
-    *,
-    n_bins: int = 10,
-    strategy: Literal["uniform", "quantile"] = "uniform",
-    confidence: float = 0.95,
-    pos_label: Label = None,
-) -> ReliabilityCurve:
-    """Predicted probability against observed share of positives, with exact limits.
-
-    Parameters
-    ----------
-    y_true, proba, pos_label
-        As in :func:`mse`.
-    n_bins : int, default=10
-        Bins of [0, 1]; empty ones are left out.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of about equal count. Vote shares pile up at 0 and 1, where
-        quantiles coincide: ``"quantile"`` then returns fewer, larger bins.
-    confidence : float, default=0.95
-        Of the Clopper–Pearson limits, bin by bin. They are exact for records that the model has
-        not seen.
-
-    Returns
-    -------
-    ReliabilityCurve
-
-    Examples
-    --------
-    >>> from svmproba.evaluation import reliability_curve
-    >>> curve = reliability_curve([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.9], n_bins=2)
-    >>> curve.observed, curve.n_records
-    (array([0., 1.]), array([2, 2]))
-    >>> curve.lower.round(3)
-    array([0.   , 0.158])
-    """
-    positive, p = _check_pair(y_true, proba, pos_label)
-    if not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}")
-    if strategy == "uniform":
-        edges = np.arange(n_bins + 1) / n_bins
-    elif strategy == "quantile":
-        edges = np.unique(np.quantile(p, np.linspace(0, 1, n_bins + 1)))
-    else:
-        raise ValueError(f"strategy must be 'uniform' or 'quantile', got {strategy!r}")
-    bin_of = np.searchsorted(edges[1:-1], p, side="right")
-    count = np.bincount(bin_of, minlength=n_bins)
-    filled = count > 0
-    hits = np.bincount(bin_of, weights=positive, minlength=n_bins)[filled]
-    total = np.bincount(bin_of, weights=p, minlength=n_bins)[filled]
-    count = count[filled]
-    lower, upper = clopper_pearson(hits, count, confidence=confidence)
-    return ReliabilityCurve(total / count, hits / count, count, lower, upper)

@@ -1,0 +1,163 @@
+"""What pictures and scorers read from a fitted classifier."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from svmproba.bootstrap.profile import HALF
+from svmproba.bootstrap.threshold import RateCurve
+from svmproba.evaluation.metrics import Label, class_mse
+from svmproba.evaluation.rates import curve_of_blocks, rates_at
+
+Floats = NDArray[np.float64]
+
+
+class Levels(NamedTuple):
+    """The number of each record that decides its class, and the cut that it is compared with.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+        At or above the cut the record is called positive.
+    cut : float
+    name : str
+        What the values are.
+    """
+
+    values: Floats
+    cut: float
+    name: str
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the estimator itself, or the one at the end of a pipeline."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def rows_for_last_step(estimator: Any, X: Any) -> Any:
+    """Return the table as the last step of a pipeline sees it."""
+    return estimator[:-1].transform(X) if isinstance(estimator, Pipeline) else X
+
+
+def column_of(estimator: Any, pos_label: Label) -> tuple[int, Label]:
+    """Column of ``predict_proba`` that belongs to the class of interest, and that class."""
+    classes = np.asarray(estimator.classes_).tolist()
+    if len(classes) != 2:
+        raise ValueError(f"estimator must separate two classes, it has {len(classes)}: {classes}")
+    wanted = own_label(estimator) if pos_label is None else pos_label
+    if wanted not in classes:
+        raise ValueError(f"pos_label={wanted!r} is not among the estimator's classes {classes}")
+    return classes.index(wanted), wanted
+
+
+def own_label(estimator: Any) -> Label:
+    """Class that is positive for the estimator itself."""
+    label: Label = getattr(last_step(estimator), "pos_label_", estimator.classes_[1])
+    return label
+
+
+def is_ensemble(model: Any) -> bool:
+    """Whether it is a bootstrap ensemble of this package."""
+    return hasattr(model, "score_samples_array")
+
+
+def is_calibrated(model: Any) -> bool:
+    """Whether its probabilities are calibrated, and not the shares of votes at its cut."""
+    return getattr(model, "calibrator_", None) is not None
+
+
+def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
+    r"""Read the number of each record that decides its class.
+
+    For the vote shares of an ensemble it is the median of all scores of the record, weighted by
+    :math:`\rho_\theta`: cut anywhere, the votes call the record positive where its median is
+    above. For calibrated probabilities it is the probability; for another classifier, its score
+    or, without one, its probability.
+
+    Parameters
+    ----------
+    estimator : fitted two-class classifier or pipeline
+    X : table of shape (n, n_features)
+    pos_label : label, default=None
+        Class of interest, by default the estimator's ``pos_label`` or larger class.
+
+    Returns
+    -------
+    Levels
+    """
+    model, (column, label) = last_step(estimator), column_of(estimator, pos_label)
+    own = label == own_label(estimator)
+    if is_ensemble(model) and not is_calibrated(model):
+        values, cut, name = _medians_of(model, rows_for_last_step(estimator, X))
+    elif hasattr(estimator, "decision_function"):
+        values, cut, name = estimator.decision_function(X), 0.0, "score"
+    else:
+        cut = float(getattr(model, "cut_", 0.5))
+        values, name = estimator.predict_proba(X)[:, column], f"probability of {label}"
+        return Levels(values, cut if own else 1 - cut, name)
+    return Levels(values, cut, name) if own else Levels(-values, -cut, name)
+
+
+def _medians_of(ensemble: Any, X: Any) -> Levels:
+    cuts, parts = np.asarray(ensemble.threshold_), []
+    for _, scores in ensemble.score_samples_array(X):
+        weight = np.repeat(ensemble.weights_ / scores.shape[1], scores.shape[1])
+        # Cuts of their own are taken off the scores of each value: together they are cut at 0.
+        above = scores - cuts[:, np.newaxis, np.newaxis] if cuts.ndim else scores
+        parts.append(_median(above.reshape(len(weight), -1), weight))
+    if cuts.ndim:
+        return Levels(np.concatenate(parts), 0.0, "median score, from each value's own cut")
+    return Levels(np.concatenate(parts), float(cuts), "median score of the members")
+
+
+def rate_curve_on(estimator: Any, X: Any, positive: NDArray[np.bool_], cuts: Floats) -> RateCurve:
+    """Rates and errors of an ensemble on new records, at cuts of its scores or probabilities.
+
+    Parameters
+    ----------
+    estimator : fitted bootstrap ensemble, or a pipeline that ends with one
+    X : table of shape (n, n_features)
+    positive : ndarray of bool of shape (n,)
+        Which records belong to its class of interest.
+    cuts : ndarray of shape (n_cuts,)
+        Increasing; of the probabilities if they are calibrated.
+
+    Returns
+    -------
+    RateCurve
+    """
+    model = last_step(estimator)
+    if is_calibrated(model):
+        column, _ = column_of(estimator, None)
+        proba = estimator.predict_proba(X)[:, column]
+        # Probabilities that equal a cut are common, and not above it.
+        rates = rates_at(positive, proba, np.nextafter(cuts, np.inf), pos_label=True)
+        errors = (np.full(len(cuts), e) for e in class_mse(positive, proba, pos_label=True))
+        return RateCurve(cuts, np.asarray(rates.tpr), np.asarray(rates.tnr), *errors)
+    n_bags = model.intercept_.shape[1]
+    weights = np.repeat(model.weights_ / n_bags, n_bags)
+    blocks = (
+        (block, scores.reshape(len(weights), -1))
+        for block, scores in model.score_samples_array(rows_for_last_step(estimator, X))
+    )
+    return curve_of_blocks(blocks, positive, weights, cuts)
+
+
+def _median(scores: Floats, weight: Floats) -> Floats:
+    """Largest value that scores of half the weight reach, for each column."""
+    order = np.argsort(-scores, axis=0)
+    reached = np.cumsum(weight[order], axis=0) >= HALF
+    place = np.take_along_axis(order, reached.argmax(axis=0)[np.newaxis], axis=0)
+    return np.take_along_axis(scores, place, axis=0)[0]
+
+
+def class_names_in(labels: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[str, str]:
+    """Names of the negative and the positive class, as the labels have them."""
+    return (
+        str(labels[~positive][0]) if not positive.all() else "negative",
+        str(labels[positive][0]) if positive.any() else "positive",
+    )

@@ -1,0 +1,260 @@
+"""What each cut of the probability costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from svmproba.evaluation._classifiers import column_of, last_step
+from svmproba.evaluation._drawing import (
+    GUIDE_COLOR,
+    NEGATIVE_COLOR,
+    number,
+    own_axes,
+    tidy,
+    wrapped,
+    write_legend,
+)
+from svmproba.evaluation.costs import (
+    COSTS,
+    CostCurve,
+    cheapest_calls,
+    cost_curve,
+    mean_cost,
+    optimal_cut,
+)
+from svmproba.evaluation.metrics import Label, is_positive, positive_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+
+class CostCurveDisplay:
+    """Mean cost against the cut of the probability.
+
+    Marked are the cut that the costs ask for, and the cheapest cut of these records. The first is
+    known beforehand and right for calibrated probabilities; the second is known in hindsight, and
+    its cost is too good to be true for new records. Where costs differ between records no one cut
+    is right: then the cost of deciding each record by its own costs is drawn. Build the display
+    with :meth:`from_estimator` or :meth:`from_predictions`.
+
+    Parameters
+    ----------
+    curve : CostCurve
+        From :func:`svmproba.evaluation.cost_curve`.
+    cut_by_costs : float, default=None
+        From :func:`svmproba.evaluation.optimal_cut`, for costs that all records share.
+    cost_by_record : float, default=None
+        Mean cost of deciding each record by its own costs.
+    name : str, default=None
+        Name in the legend.
+    pos_label : label, default=None
+        Class of interest, for the axis label.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The curve.
+    lowest_, by_costs_ : matplotlib Line2D
+        The marks of the cheapest cut and of the rule of the costs; the second is ``None`` where
+        there is no rule.
+
+    Examples
+    --------
+    >>> from svmproba.evaluation import CostCurveDisplay
+    >>> y, proba = [0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9]
+    >>> display = CostCurveDisplay.from_predictions(y, proba, fn_cost=3)
+    >>> display.cut_by_costs, display.lowest
+    (0.25, (0.25, 0.25))
+    """
+
+    def __init__(
+        self,
+        curve: CostCurve,
+        *,
+        cut_by_costs: float | None = None,
+        cost_by_record: float | None = None,
+        name: str | None = None,
+        pos_label: Label = None,
+    ) -> None:
+        self.curve = curve
+        self.cut_by_costs = cut_by_costs
+        self.cost_by_record = cost_by_record
+        self.name = name
+        self.pos_label = pos_label
+
+    @property
+    def lowest(self) -> tuple[float, float]:
+        """Cheapest cut of these records, the middle of its step, and its cost."""
+        best = int(np.argmin(self.curve.cost))
+        ends = np.clip(np.concatenate([[0.0], self.curve.threshold]), 0.0, 1.0)
+        return float(ends[best : best + 2].mean()), float(self.curve.cost[best])
+
+    def cost_at(self, cut: float) -> float:
+        """Mean cost where records at or above the cut are called positive."""
+        return float(self.curve.cost[np.searchsorted(self.curve.threshold, cut)])
+
+    def plot(
+        self, ax: Axes | None = None, *, name: str | None = None, color: str = NEGATIVE_COLOR
+    ) -> CostCurveDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; ``None`` makes a figure. Several displays can share axes.
+        name : str, default=None
+            Name in the legend, instead of the stored one.
+        color : str
+            Any matplotlib colour.
+
+        Returns
+        -------
+        CostCurveDisplay
+        """
+        self.ax_ = ax = own_axes() if ax is None else ax
+        self.figure_ = ax.figure
+        positive = "the positive class" if self.pos_label is None else self.pos_label
+        # The cost at a cut holds from the probability before it, exclusive, to the cut itself.
+        cuts = np.concatenate([[0.0], np.minimum(self.curve.threshold, 1.0)])
+        costs = np.concatenate([self.curve.cost[:1], self.curve.cost])
+        label = name or self.name or "mean cost"
+        (self.line_,) = ax.plot(
+            cuts, costs, color=color, lw=1.5, drawstyle="steps-pre", label=label
+        )
+        cut, cost = self.lowest
+        label = f"cheapest cut here {cut:.2f}: {number(cost)}"
+        (self.lowest_,) = ax.plot([cut], [cost], "o", color=color, ms=6, label=label, zorder=3)
+        self.by_costs_ = self._mark_rule(color)
+        self._draw_baseline(self.curve.cost[0], ":", "all called positive")
+        self._draw_baseline(self.curve.cost[-1], "-.", "none called positive")
+        ax.set(xlim=(0, 1), xlabel=wrapped(f"cut of the probability of {positive}"))
+        ax.set_ylabel("mean cost per record")
+        tidy(ax)
+        handles, labels = ax.get_legend_handles_labels()
+        # What all displays on these axes share comes last.
+        order = sorted(range(len(labels)), key=lambda k: labels[k].startswith(("all ", "none ")))
+        write_legend(ax, [handles[k] for k in order], [labels[k] for k in order])
+        return self
+
+    def _mark_rule(self, color: str) -> Line2D | None:
+        """Mark the cut that the costs ask for, or the cost where each record has its own."""
+        if self.cut_by_costs is not None:
+            cut, cost = self.cut_by_costs, self.cost_at(self.cut_by_costs)
+            label = f"cut by the costs {cut:.2f}: {number(cost)}"
+            return self.ax_.plot(
+                [cut], [cost], "D", color=color, mfc="white", ms=7, label=label, zorder=3
+            )[0]
+        if self.cost_by_record is not None:
+            label = f"each record by its own costs: {number(self.cost_by_record)}"
+            return self.ax_.axhline(self.cost_by_record, color=color, ls="--", lw=1.2, label=label)
+        return None
+
+    def _draw_baseline(self, cost: float, style: str, label: str) -> None:
+        """Draw what calling all records alike costs, once on shared axes."""
+        label = f"{label}: {number(cost)}"
+        if not any(line.get_label() == label for line in self.ax_.lines):
+            self.ax_.axhline(cost, color=GUIDE_COLOR, ls=style, lw=1, label=label, zorder=1)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        tp_cost: ArrayLike = 0.0,
+        tn_cost: ArrayLike = 0.0,
+        fn_cost: ArrayLike = 1.0,
+        fp_cost: ArrayLike = 1.0,
+        pos_label: Label = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> CostCurveDisplay:
+        """Draw the costs of a fitted classifier on records it has not seen.
+
+        Parameters
+        ----------
+        estimator : fitted classifier with ``predict_proba``
+        X : table of shape (n, n_features)
+        y : array-like of shape (n,)
+        tp_cost, tn_cost, fn_cost, fp_cost
+            As in :func:`svmproba.evaluation.mean_cost`.
+        pos_label : label, default=None
+            Class of interest, by default the estimator's ``pos_label`` or larger class.
+        name : str, default=None
+            Name in the legend, by default the estimator's class.
+        ax : matplotlib Axes, default=None
+        **kwargs
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        CostCurveDisplay
+        """
+        column, positive = column_of(estimator, pos_label)
+        return cls.from_predictions(
+            y,
+            estimator.predict_proba(X)[:, column],
+            tp_cost=tp_cost,
+            tn_cost=tn_cost,
+            fn_cost=fn_cost,
+            fp_cost=fp_cost,
+            pos_label=positive,
+            name=name or type(last_step(estimator)).__name__,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        proba: ArrayLike,
+        *,
+        tp_cost: ArrayLike = 0.0,
+        tn_cost: ArrayLike = 0.0,
+        fn_cost: ArrayLike = 1.0,
+        fp_cost: ArrayLike = 1.0,
+        pos_label: Label = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> CostCurveDisplay:
+        """Draw the costs of probabilities that are at hand.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+        proba : array-like of shape (n,)
+            Predicted probability of the class of interest.
+        tp_cost, tn_cost, fn_cost, fp_cost, pos_label
+            As in :func:`svmproba.evaluation.mean_cost`.
+        name : str, default=None
+            Name in the legend.
+        ax : matplotlib Axes, default=None
+        **kwargs
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        CostCurveDisplay
+        """
+        given = (tp_cost, tn_cost, fn_cost, fp_cost)
+        costs: Any = dict(zip(COSTS, given, strict=True))
+        curve = cost_curve(y_true, proba, pos_label=pos_label, **costs)
+        rule: dict[str, float] = {}
+        if all(np.ndim(cost) == 0 for cost in given):
+            rule["cut_by_costs"] = optimal_cut(**costs)
+        else:
+            positive = is_positive(y_true, pos_label)
+            called = cheapest_calls(np.asarray(proba, dtype=np.float64), **costs)
+            rule["cost_by_record"] = mean_cost(positive, called, pos_label=True, **costs)
+        label = positive_label(y_true, pos_label)
+        return cls(curve, name=name, pos_label=label, **rule).plot(ax, **kwargs)

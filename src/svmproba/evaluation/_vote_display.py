@@ -1,0 +1,219 @@
+"""How the members of an ensemble vote on one record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from svmproba.bootstrap.votes import vote_shares
+from svmproba.evaluation._classifiers import column_of
+from svmproba.evaluation._drawing import (
+    NEGATIVE_COLOR,
+    POSITIVE_COLOR,
+    edges_through,
+    follow_mouse,
+    own_axes,
+    shortened,
+    tidy,
+)
+from svmproba.evaluation._score_display import member_votes
+from svmproba.evaluation.metrics import Label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class VoteHistogramDisplay:
+    """Scores that the members give to one record, coloured by vote, and a cut that can be moved.
+
+    The share of the scores above the cut is the probability of the class of interest at one
+    hyperparameter value (the paper's figures 3 and 6). Move the cut with :meth:`move_cut` or,
+    where the window takes events, with the mouse. Build the display with :meth:`from_estimator`
+    or :meth:`from_predictions`.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_bootstraps,)
+        Scores of the record.
+    cut : float, default=0
+        Scores above it vote for the positive class, scores at it half.
+    class_names : tuple of two str
+        Names of the negative and the positive class.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    cut_line_ : matplotlib Line2D
+    texts_ : list of two matplotlib Text
+        The share of either class.
+
+    Examples
+    --------
+    >>> from svmproba.evaluation import VoteHistogramDisplay
+    >>> display = VoteHistogramDisplay.from_predictions([-0.4, -0.1, 0.2, -0.3])
+    >>> display.share
+    0.25
+    >>> display.move_cut(-0.2).share
+    0.5
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        *,
+        cut: float = 0.0,
+        class_names: tuple[str, str] = ("negative", "positive"),
+    ) -> None:
+        self.scores = scores
+        self.cut = cut
+        self.class_names = class_names
+
+    @property
+    def share(self) -> float:
+        """Share of the votes for the positive class at the cut."""
+        return float(vote_shares(np.asarray(self.scores, dtype=np.float64), self.cut))
+
+    def plot(self, ax: Axes | None = None, *, bins: int = 30) -> VoteHistogramDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; ``None`` makes a figure.
+        bins : int, default=30
+            Bins over the range of the scores; the cut is an edge.
+
+        Returns
+        -------
+        VoteHistogramDisplay
+        """
+        self.ax_ = ax = own_axes() if ax is None else ax
+        from matplotlib.ticker import MaxNLocator
+
+        self.figure_, self._bins = ax.figure, bins
+        self._bars: list[Any] = []
+        self.cut_line_ = ax.axvline(self.cut, color="black", ls="--", lw=1.2)
+        sides = (0.02, "left", NEGATIVE_COLOR), (0.98, "right", POSITIVE_COLOR)
+        self.texts_ = [
+            ax.text(x, 0.98, "", color=color, ha=align, va="top", transform=ax.transAxes)
+            for x, align, color in sides
+        ]
+        for text in self.texts_:
+            # The cut may lie behind a long name.
+            text.set_bbox({"facecolor": "white", "alpha": 0.75, "lw": 0, "pad": 1})
+        self._draw_votes()
+        ax.set(xlabel="score of a member", ylabel="members")
+        # Room above the bars for the shares.
+        ax.margins(y=0.35)
+        ax.xaxis.set_major_locator(MaxNLocator(6))
+        ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        tidy(ax)
+        follow_mouse(ax, self.move_cut)
+        return self
+
+    def move_cut(self, cut: float) -> VoteHistogramDisplay:
+        """Move the cut of a drawn display, and the votes with it.
+
+        Parameters
+        ----------
+        cut : float
+            The new cut, on the axis of the scores.
+
+        Returns
+        -------
+        VoteHistogramDisplay
+        """
+        self.cut = cut
+        self.cut_line_.set_xdata([cut, cut])
+        self._draw_votes()
+        self.figure_.canvas.draw_idle()
+        return self
+
+    def _draw_votes(self) -> None:
+        for bars in self._bars:
+            bars.remove()
+        scores = np.asarray(self.scores, dtype=np.float64)
+        edges = edges_through(self.cut, scores, self._bins)
+        sides = (scores < self.cut, NEGATIVE_COLOR), (scores >= self.cut, POSITIVE_COLOR)
+        self._bars = [
+            self.ax_.hist(scores[side], edges, color=color, alpha=0.8, edgecolor="white", lw=0.4)[2]
+            for side, color in sides
+        ]
+        shares = 1 - self.share, self.share
+        for text, share, name in zip(self.texts_, shares, self.class_names, strict=True):
+            text.set_text(f"{share:.1%}\n{shortened(name)}")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        pos_label: Label = None,
+        class_names: tuple[str, str] | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> VoteHistogramDisplay:
+        """Draw the votes of a fitted ensemble on one record, at its most reliable value.
+
+        Parameters
+        ----------
+        estimator : fitted bootstrap ensemble
+            Or a pipeline that ends with one.
+        X : table of shape (1, n_features)
+            The record.
+        pos_label : label, default=None
+            Class of interest, by default the estimator's ``pos_label`` or larger class.
+        class_names : tuple of two str, default=None
+            Names of the negative and the positive class, by default the labels.
+        ax : matplotlib Axes, default=None
+        **kwargs
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        VoteHistogramDisplay
+        """
+        column, positive = column_of(estimator, pos_label)
+        scores, cut = member_votes(estimator, X, positive)
+        if scores.shape[1] != 1:
+            raise ValueError(f"X must hold one record, got {scores.shape[1]}")
+        classes = estimator.classes_
+        names = class_names or (str(classes[1 - column]), str(classes[column]))
+        return cls.from_predictions(scores[:, 0], cut=cut, class_names=names, ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        scores: ArrayLike,
+        *,
+        cut: float = 0.0,
+        class_names: tuple[str, str] = ("negative", "positive"),
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> VoteHistogramDisplay:
+        """Draw scores that are at hand.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_bootstraps,)
+            Scores of one record.
+        cut : float, default=0
+            Scores above it vote for the positive class.
+        class_names : tuple of two str, default=("negative", "positive")
+            Names of the negative and the positive class.
+        ax : matplotlib Axes, default=None
+        **kwargs
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        VoteHistogramDisplay
+        """
+        values = np.asarray(scores, dtype=np.float64)
+        if values.ndim != 1 or values.size == 0:
+            raise ValueError(f"scores must hold the scores of one record, got shape {values.shape}")
+        return cls(values, cut=cut, class_names=class_names).plot(ax, **kwargs)

@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from svmproba.bootstrap.intervals import clopper_pearson
+from svmproba.evaluation import RateDisplay, class_mse, rate_curve, rates_at
+from svmproba.evaluation._classifiers import rate_curve_on
+
+pytestmark = pytest.mark.usefixtures("closed_figures")
+
+FIELDS = ("tpr", "tnr", "mse_plus", "mse_minus")
+
+
+def legend(display):
+    box = display.ax_.get_legend()
+    return box.get_title().get_text(), [text.get_text() for text in box.get_texts()]
+
+
+@pytest.fixture(scope="module")
+def members():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    return y, y - 0.5 + rng.normal(size=(25, 60))
+
+
+@pytest.mark.parametrize("against", ["threshold", "tpr", "tnr"])
+def test_the_curve_is_drawn(members, against):
+    display = RateDisplay.from_predictions(*members, against=against)
+    curve = rate_curve(*members)
+    drawn = [field for field in FIELDS if field != against]
+    assert list(display.lines_) == drawn
+    for field in drawn:
+        expected = np.c_[getattr(curve, against), getattr(curve, field)]
+        np.testing.assert_array_equal(display.lines_[field].get_xydata(), expected)
+    assert display.cut_line_ is None
+    title, texts = legend(display)
+    assert title == ""
+    columns = {
+        "threshold": ["0", "TNR", "MSE", "1", "TPR", "MSE"],
+        "tpr": ["0", "TNR", "MSE", "1", "MSE"],
+        "tnr": ["1", "TPR", "MSE", "0", "MSE"],
+    }
+    assert texts == columns[against]
+    names = {"threshold": "cut of the score", "tpr": "TPR of 1", "tnr": "TNR of 0"}
+    assert display.ax_.get_xlabel() == names[against]
+
+
+def test_rates_have_exact_limits(members):
+    y, scores = members
+    display = RateDisplay.from_predictions(y, scores, confidence=0.8)
+    positive, negative = (band.get_paths()[0].vertices[:, 1] for band in display.ax_.collections)
+    for values, rate, n in ((positive, "tpr", sum(y == 1)), (negative, "tnr", sum(y == 0))):
+        found = getattr(display.curve, rate)
+        limits = clopper_pearson(np.rint(found * n), np.full(len(found), n), confidence=0.8)
+        assert np.isin(np.round(np.concatenate(limits), 9), np.round(values, 9)).all()
+
+
+def test_scores_without_members_have_no_errors():
+    y, scores = [0, 0, 1, 1], [-2.0, 0.3, 0.1, 1.0]
+    display = RateDisplay.from_predictions(y, scores, cut=0.2, class_names=("stays", "leaves"))
+    assert list(display.lines_) == ["tpr", "tnr"]
+    title, texts = legend(display)
+    assert title == "at the cut 0.2"
+    assert texts[::2] == ["stays", "leaves"]
+
+
+def test_the_cut_is_marked(members):
+    y, scores = members
+    cut = float(rate_curve(y, scores).threshold[20])
+    display = RateDisplay.from_predictions(y, scores, cut=cut)
+    assert list(display.cut_line_.get_xdata()) == [cut, cut]
+    share = (scores > cut).mean(axis=0) + (scores == cut).mean(axis=0) / 2
+    tpr, tnr = np.mean(share[y == 1] >= 0.5), np.mean(share[y == 0] < 0.5)
+    plus, minus = class_mse(y, share)
+    assert [display.value_at_cut(field) for field in FIELDS] == pytest.approx(
+        [tpr, tnr, plus, minus]
+    )
+    expected = ["0", f"TNR {tnr:.3f}", f"MSE {minus:.3f}", "1", f"TPR {tpr:.3f}", f"MSE {plus:.3f}"]
+    assert legend(display)[1] == expected
+    against = RateDisplay.from_predictions(y, scores, cut=cut, against="tpr")
+    assert against.cut_line_.get_xdata()[0] == pytest.approx(tpr)
+    assert legend(against)[0] == f"at TPR {tpr:.3g}"
+
+
+def test_out_of_bag_curve_of_an_ensemble(ensemble):
+    model = ensemble.with_rate(tpr=0.9)
+    display = RateDisplay.from_estimator(model)
+    assert display.value_at_cut("tpr") == pytest.approx(model.oob_tpr_)
+    assert display.value_at_cut("tnr") == pytest.approx(model.oob_tnr_)
+    assert display.cut_line_.get_xdata()[0] == model.threshold_
+    assert np.isin(model.rate_curve().threshold, display.curve.threshold).all()
+    assert display.n_records is None
+    assert len(display.ax_.collections) == 0
+    assert display.class_names == ("no", "yes")
+    assert display.ax_.get_xlabel() == "cut of the scores, out of bag"
+
+
+def test_new_records_are_measured_as_the_estimator_predicts_them(new_data, ensemble):
+    X, y = new_data
+    for model in (ensemble, ensemble.with_rate(tpr=0.95), ensemble.with_rate(tnr=0.9)):
+        display = RateDisplay.from_estimator(model, X, y)
+        called = model.predict(X) == "yes"
+        plus, minus = class_mse(y, model.predict_proba(X)[:, 1])
+        assert [display.value_at_cut(field) for field in FIELDS] == pytest.approx(
+            [called[y == "yes"].mean(), 1 - called[y == "no"].mean(), plus, minus]
+        )
+        assert display.n_records == (sum(y == "no"), sum(y == "yes"))
+        assert len(display.ax_.collections) == 2
+
+
+def test_calibrated_probabilities_stay(new_data, calibrated):
+    X, y = new_data
+    model = calibrated.with_rate(tpr=0.95)
+    display = RateDisplay.from_estimator(model, X, y)
+    assert display.cut == model.cut_
+    called, proba = model.predict(X) == "yes", model.predict_proba(X)[:, 1]
+    assert display.value_at_cut("tpr") == pytest.approx(called[y == "yes"].mean())
+    assert display.value_at_cut("tnr") == pytest.approx(1 - called[y == "no"].mean())
+    plus, minus = class_mse(y, proba)
+    assert (display.curve.mse_plus == plus).all()
+    assert (display.curve.mse_minus == minus).all()
+    found = rates_at(y, proba, np.nextafter(display.curve.threshold, 2))
+    np.testing.assert_array_equal(display.curve.tpr, found.tpr)
+    assert display.ax_.get_xlabel() == "cut of the probability, new records"
+
+
+def test_probabilities_at_a_cut_are_not_above_it(new_data, calibrated):
+    X, y = new_data
+    proba = calibrated.predict_proba(X)[:, 1]
+    cuts = np.unique(proba)
+    curve = rate_curve_on(calibrated, X, y == "yes", cuts)
+    np.testing.assert_allclose(curve.tpr, [np.mean(proba[y == "yes"] > cut) for cut in cuts])
+    np.testing.assert_allclose(curve.tnr, [np.mean(proba[y == "no"] <= cut) for cut in cuts])
+
+
+def test_class_of_interest_of_the_estimator(new_data, pipeline):
+    X, y = new_data
+    display = RateDisplay.from_estimator(pipeline, X, y)
+    assert display.class_names == ("yes", "no")
+    assert display.value_at_cut("tpr") == pytest.approx(
+        np.mean(pipeline.predict(X[y == "no"]) == "no")
+    )
+
+
+def test_cuts_of_their_own_are_not_marked(ensemble):
+    display = RateDisplay.from_estimator(ensemble.with_rate(tpr=0.9, per_theta=True))
+    assert display.cut is None
+    assert display.cut_line_ is None
+
+
+def test_axis_shows_the_cuts_that_matter():
+    """One record in 150 lies far away: the axis does not follow it, but it follows the cut."""
+    rng = np.random.default_rng(0)
+    y, scores = np.repeat([0, 1], 150), np.r_[rng.normal(-1, 1, 150), rng.normal(1, 1, 150)]
+    scores[7], scores[200] = 500.0, -500.0
+    low, high = RateDisplay.from_predictions(y, scores).ax_.get_xlim()
+    assert -5 < low < -2
+    assert 2 < high < 5
+    assert RateDisplay.from_predictions(y, scores, cut=9.0).ax_.get_xlim()[1] > 9
+
+
+def test_bad_input_is_named(data, ensemble):
+    X, y = data
+    with pytest.raises(ValueError, match="against must be 'threshold', 'tpr' or 'tnr'"):
+        RateDisplay.from_predictions([0, 1], [0.0, 1.0], against="fpr")
+    with pytest.raises(ValueError, match="estimator must be a bootstrap ensemble"):
+        RateDisplay.from_estimator(SVC().fit(X, y))
+    with pytest.raises(ValueError, match="X and y must be given together"):
+        RateDisplay.from_estimator(ensemble, X)
