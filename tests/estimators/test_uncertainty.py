@@ -203,3 +203,12 @@ def test_too_few_bags_to_calibrate(data):
     X, y = data
     with pytest.raises(ValueError, match="needs records that 5 bags left out"):
         BootstrapSVC(Cs=1.0, n_bootstraps=2, calibration="platt", random_state=0).fit(X, y)
+
+
+def test_calibration_leaves_out_what_epsilon_leaves_out(models, data):
+    X, y = data
+    best = BootstrapSVC(**SMALL, epsilon=0.0, calibration="stack").fit(X, y)
+    alone = BootstrapSVC(**(SMALL | {"Cs": best.thetas_["C"][best.weights_ > 0]}))
+    alone = alone.set_params(calibration="stack").fit(X, y)
+    assert len(best.calibrator_.coef_) == np.count_nonzero(best.weights_)
+    assert best.predict_proba(X) == pytest.approx(alone.predict_proba(X), abs=1e-3)

@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from svmproba.links import BetaLink, IsotonicLink, PlattLink, StackLink, VennAbersLink
+from svmproba.links import (
+    AutoLink,
+    BetaLink,
+    IsotonicLink,
+    IsotonicMixtureLink,
+    PlattLink,
+    StackLink,
+    VennAbersLink,
+)
 from svmproba.links._fitting import fit_logistic, smoothed_targets
 
 ONE_SCORE = {
@@ -21,7 +29,12 @@ ONE_SCORE = {
     "venn_abers": VennAbersLink,
     "venn_abers_log": lambda: VennAbersLink(loss="log"),
 }
-ALL = {**ONE_SCORE, "stack": StackLink}
+ALL = {
+    **ONE_SCORE,
+    "stack": StackLink,
+    "isotonic_mixture": IsotonicMixtureLink,
+    "auto": AutoLink,
+}
 
 
 def sample(n=300, seed=0, slope=1.5):
@@ -59,8 +72,9 @@ def test_fit_returns_the_link_and_probabilities_follow_the_score(link):
 def test_plain_state_that_pickles(link):
     scores, positive = sample()
     link.fit(as_read(link, scores), positive)
-    allowed = (float, str, np.ndarray)
-    assert all(isinstance(value, allowed) for value in vars(link).values())
+    state = [value for part in getattr(link, "links_", [link]) for value in vars(part).values()]
+    assert state
+    assert all(isinstance(value, (float, str, np.ndarray)) for value in state)
     again = pickle.loads(pickle.dumps(link))
     x = as_read(link, np.linspace(-3, 3, 50))
     np.testing.assert_array_equal(again.predict(x), link.predict(x))

@@ -106,7 +106,8 @@ class BootstrapSVC(
         rare; prefer another beyond 80 : 20.
     calibration : {None, "auto", "platt", "isotonic", "beta", "venn_abers", "stack"}, default=None
         Link from out-of-bag scores to probabilities, see `svmproba.links`. None: the vote shares
-        are the probabilities. ``"auto"`` takes the link with the least cross-validated Brier score.
+        are the probabilities. ``"auto"`` averages a flexible and a stiff link, or takes one of them
+        where it is clearly better in cross-validated Brier score.
     pos_label : label or None, default=None
         The class of interest, counted as positive when :math:`P=\frac12`. None: the larger label.
     class_weight : dict, "balanced" or None, default=None

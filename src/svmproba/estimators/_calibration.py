@@ -67,8 +67,9 @@ class CalibrationMixin:
                     f"calibration={calibration!r} needs records that {LEAST_BAGS} bags left out; "
                     f"there is none with n_bootstraps={len(self.counts_)}."
                 )
+            in_use = scaled[self.weights_ > 0]
             self.calibrator_ = fit_link(
-                calibration, scaled[:, usable], mixed[usable], self._positive[usable]
+                calibration, in_use[:, usable], mixed[usable], self._positive[usable]
             )
             P = self._link_proba(scaled)
             self._rate_curve = calibrated_curve(P, self._positive)
@@ -91,7 +92,8 @@ class CalibrationMixin:
 
     def _link_proba(self: Any, scaled: Floats) -> Floats:
         """Probability from scaled scores; NaN where they are."""
-        scores = scaled if self.calibrator_.reads == "scaled" else self.weights_ @ scaled
+        reads_all = self.calibrator_.reads == "scaled"
+        scores = scaled[self.weights_ > 0] if reads_all else self.weights_ @ scaled
         known = ~np.isnan(scaled[0])
         P = np.full(scaled.shape[1], np.nan)
         P[known] = self.calibrator_.predict(scores[..., known])

@@ -8,15 +8,19 @@ Each is a small class with ``fit(scores, positive)`` and ``predict(scores)``. It
 from __future__ import annotations
 
 from svmproba.links.beta import BetaLink
-from svmproba.links.isotonic import IsotonicLink
+from svmproba.links.choose import AutoLink, fit_link
+from svmproba.links.isotonic import IsotonicLink, IsotonicMixtureLink
 from svmproba.links.platt import PlattLink
 from svmproba.links.stack import StackLink
 from svmproba.links.venn_abers import VennAbersLink
 
 __all__ = [
+    "AutoLink",
     "BetaLink",
     "IsotonicLink",
+    "IsotonicMixtureLink",
     "PlattLink",
     "StackLink",
     "VennAbersLink",
+    "fit_link",
 ]

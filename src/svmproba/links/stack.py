@@ -19,11 +19,12 @@ class StackLink:
     where :math:`s_\theta` is the mean score at :math:`\theta` divided by its scale, and
     :math:`(w,c)` minimises the logistic loss with the targets of
     :class:`~svmproba.links.PlattLink` plus :math:`\frac\lambda2\|w\|^2` [1]_. The scores of
-    neighbouring values are nearly proportional; the ridge shares the weight among them.
+    neighbouring values are nearly proportional; the ridge shares the weight among them. Weights
+    may be negative.
 
     Parameters
     ----------
-    ridge : float, default=1.0
+    ridge : float, default=0.1
         :math:`\lambda>0`.
 
     Attributes
@@ -44,7 +45,7 @@ class StackLink:
     >>> scaled = np.array([[-1.0, -2.0, 1.0, 2.0], [-1.0, -1.0, 1.0, 1.0]])
     >>> link = StackLink().fit(scaled, np.array([False, False, True, True]))
     >>> link.predict(scaled).round(2)
-    array([0.35, 0.28, 0.65, 0.72])
+    array([0.29, 0.24, 0.71, 0.76])
     """
 
     reads: ClassVar[str] = "scaled"
@@ -52,7 +53,7 @@ class StackLink:
     coef_: Floats
     intercept_: float
 
-    def __init__(self, ridge: float = 1.0) -> None:
+    def __init__(self, ridge: float = 0.1) -> None:
         if not ridge > 0:
             raise ValueError(f"ridge must be positive, got {ridge!r}")
         self.ridge = ridge
