@@ -52,9 +52,11 @@ def test_platt_is_a_sigmoid_of_the_out_of_bag_mean_scores(models, data):
     assert model.oob_scores_ == pytest.approx(mean)
     weights = model.weights_ / scales
     link = PlattLink().fit(weights @ mean, y == 1)
-    assert model.oob_proba_[:, 1] == pytest.approx(link.predict(weights @ mean))
+    assert model.oob_proba_[:, 1] == pytest.approx(link.predict(weights @ mean), abs=1e-8)
     new = weights @ scores.mean(axis=1)
-    assert model.predict_proba(X)[:, 1] == pytest.approx(expit(-(link.A_ * new + link.B_)))
+    assert model.predict_proba(X)[:, 1] == pytest.approx(
+        expit(-(link.A_ * new + link.B_)), abs=1e-8
+    )
 
 
 @pytest.mark.parametrize("name", CALIBRATIONS)
@@ -212,3 +214,13 @@ def test_calibration_leaves_out_what_epsilon_leaves_out(data):
     alone = BootstrapSVC(**(params | {"Cs": best.thetas_["C"][best.weights_ > 0]})).fit(X, y)
     assert len(best.calibrator_.coef_) == np.count_nonzero(best.weights_)
     assert best.predict_proba(X) == pytest.approx(alone.predict_proba(X), abs=1e-4)
+
+
+def test_records_on_one_step_of_a_link_can_be_cut_apart(models, data):
+    _, y = data
+    model = models["isotonic"]
+    P = model.oob_proba_[:, 1]
+    assert len(np.unique(P.round(6))) < len(P) / 4
+    assert len(np.unique(P)) == len(P)
+    for rate in (0.9, 0.95, 0.97):
+        assert rate <= model.with_rate(tpr=rate, exceed=False).oob_tpr_ < rate + 1 / (y == 1).sum()

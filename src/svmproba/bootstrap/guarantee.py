@@ -8,7 +8,11 @@ Three rules, from the one that proves most to the one that uses all records for 
   bags overlap. Approximate.
 * *jackknife+*: `jackknife_plus`, a theorem on the average over training samples, no confidence.
 
-Measured by ``tests/theory/test_guarantee.py``.
+Measured on Gaussian classes (``tests/theory/test_guarantee.py``) for a rate of 0.9 with confidence
+0.9, that is 10 % allowed: with 100 positive records *split* fails in 6.1 % of 10 000 samples, as
+the order statistic says (5.8 %); *oob* fails in 3.3 to 7.3 % of 1000 samples, between 5 and 100
+columns; *jackknife+* misses 9.5 to 9.8 % of the class on average, and more than 10 % in two samples
+of five.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import copy
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba.bootstrap.blocks import row_blocks
@@ -22,6 +23,8 @@ Model = TypeVar("Model", bound="CalibrationMixin")
 NO_PROMISE = "No promise: the cut is where the model put it, and no rate was asked for."
 #: Out-of-bag scores from fewer bags than this are too rough to calibrate on.
 LEAST_BAGS = 5
+#: Share of a sigmoid of the score in calibrated probabilities.
+TIE_BREAK = 1e-9
 
 
 class CalibrationMixin:
@@ -92,9 +95,10 @@ class CalibrationMixin:
 
     def _link_proba(self: Any, scaled: Floats) -> Floats:
         """Probability from scaled scores; NaN where they are."""
-        reads_all = self.calibrator_.reads == "scaled"
-        scores = scaled[self.weights_ > 0] if reads_all else self.weights_ @ scaled
-        known = ~np.isnan(scaled[0])
-        P = np.full(scaled.shape[1], np.nan)
+        mixed = self.weights_ @ scaled
+        scores = scaled[self.weights_ > 0] if self.calibrator_.reads == "scaled" else mixed
+        known = ~np.isnan(mixed)
+        P = np.full(len(mixed), np.nan)
         P[known] = self.calibrator_.predict(scores[..., known])
-        return P
+        # Records on one step of a link are still ordered, and may be cut apart.
+        return P + TIE_BREAK * (expit(mixed) - P)
