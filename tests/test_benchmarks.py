@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run_race(*options):
-    command = [sys.executable, ROOT / "benchmarks" / "fit_race.py", *options]
+def run_race(*options, script="fit_race.py"):
+    command = [sys.executable, ROOT / "benchmarks" / script, *options]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     return subprocess.run(command, capture_output=True, text=True, env=env)
 
@@ -60,3 +60,34 @@ def test_bad_arguments():
     done = run_race("--bags", "0")
     assert done.returncode == 2
     assert "--bags must be at least 1, got 0" in done.stderr
+
+
+def read_csv(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_guarantee_race(tmp_path):
+    pytest.importorskip("mapie")
+    path = tmp_path / "guarantee.csv"
+    options = ["--datasets", "wisconsin", "--repeats", "3", "--bags", "20", "--jobs", "1"]
+    done = run_race(*options, "--csv", path, script="guarantee_race.py")
+    assert done.returncode == 0, done.stderr
+    records = {(r["rate"], r["contender"]): r for r in read_csv(path)}
+    assert len(records) == 2 * 9
+    # 64 positives are too few for Bonferroni over 100 cuts, and enough for the order statistic.
+    assert float(records["0.9", "mapie_bags"]["no_cut"]) == 1
+    assert float(records["0.9", "split"]["no_cut"]) == 0
+    assert float(records["0.8", "split"]["fpr"]) < float(records["0.8", "mapie_bags"]["fpr"])
+
+
+def test_quality_race(tmp_path):
+    pytest.importorskip("venn_abers")
+    path = tmp_path / "quality.csv"
+    options = ["--datasets", "wisconsin", "--repeats", "1", "--folds", "3", "--bags", "30"]
+    done = run_race(*options, "--jobs", "1", "--csv", path, script="quality_race.py")
+    assert done.returncode == 0, done.stderr
+    brier = {r["method"]: float(r["brier"]) for r in read_csv(path)}
+    assert len(brier) == 16
+    assert all(0.01 < value < 0.06 for value in brier.values())
+    assert "auto is strictly best on" in done.stdout
