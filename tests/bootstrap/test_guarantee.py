@@ -207,7 +207,7 @@ def test_bag_scores_are_means_of_scaled_scores():
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        (None, ["No promise", "at least 90 %", "240 training records of class 'bad'"]),
+        (None, ["No promise", "at least 90 %", "240 records of class 'bad' at hand"]),
         ("split", ["With confidence 95 %", "at least 90 %", "proven from 240", "held out"]),
         ("oob", ["Approximately", "confidence 95 %", "at least 90 %", "240", "not proven"]),
         (

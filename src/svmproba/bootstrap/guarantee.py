@@ -283,9 +283,8 @@ def promise(
     same = "provided that future records come from the same population as these"
     if kind is None:
         return (
-            f"No promise: the cut is set so that at least {share} of the {n} training {group} are "
-            f"recognised by the members that were not trained on them; the rate among future "
-            f"records may be higher or lower."
+            f"No promise: the cut is set so that at least {share} of the {n} {group} at hand are "
+            f"recognised; the rate among future records may be higher or lower."
         )
     if kind == "jackknife+":
         return (
