@@ -23,20 +23,31 @@ TOO_FEW = (
     "The check hands over a class with one record, which is refused with a clear error: it could "
     "not be in a bag and out of it."
 )
+LINK_WITHOUT_WEIGHTS = (
+    "Weights are prices of the machine. The link is fitted on held-out scores without them: "
+    "probabilities keep the frequencies of the records, and labels are cuts of probabilities."
+)
+NOT_KERNEL_VALUES = "The check hands over records where kernel values are wanted."
 
 
 def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     """Checks that cannot be passed, with the reason."""
-    failures = {
-        "check_sample_weight_equivalence_on_dense_data": NOT_REPETITION,
-        "check_sample_weight_equivalence_on_sparse_data": NOT_REPETITION,
-    }
+    failures = {}
+    bootstrap = isinstance(estimator, svmproba.BootstrapSVC)
+    one_link = isinstance(estimator, svmproba.ProbabilitySVC)
+    if bootstrap or one_link:
+        reason = NOT_REPETITION if bootstrap else LINK_WITHOUT_WEIGHTS
+        failures["check_sample_weight_equivalence_on_dense_data"] = reason
+        failures["check_sample_weight_equivalence_on_sparse_data"] = reason
+    if one_link:
+        failures["check_class_weight_classifiers"] = LINK_WITHOUT_WEIGHTS
     if estimator.get_params().get("kernel") == "precomputed":
-        failures |= {
-            "check_positive_only_tag_during_fit": NOT_A_KERNEL,
-            "check_estimators_dtypes": NOT_A_KERNEL,
-            "check_fit2d_1feature": TOO_FEW,
-        }
+        failures["check_positive_only_tag_during_fit"] = NOT_A_KERNEL
+        failures["check_estimators_dtypes"] = NOT_A_KERNEL
+        if bootstrap:
+            failures["check_fit2d_1feature"] = TOO_FEW
+        if one_link:
+            failures["check_decision_proba_consistency"] = NOT_KERNEL_VALUES
     return failures
 
 
@@ -49,7 +60,7 @@ def public_estimators() -> list[type[BaseEstimator]]:
 
 def small(cls: type[BaseEstimator], **params: object) -> BaseEstimator:
     """An instance with few bags and values, so that a check takes milliseconds."""
-    sizes = {"Cs": [0.1, 1.0], "n_bootstraps": 25}
+    sizes = {"Cs": [0.1, 1.0], "n_bootstraps": 25, "weights": [0.25, 0.5, 0.75]}
     known = cls().get_params()
     return cls(**{name: value for name, value in (sizes | params).items() if name in known})
 

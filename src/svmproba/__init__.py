@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from svmproba.estimators import CEBB1, EBB, BootstrapSVC, ThresholdBootstrapSVC
+from svmproba.estimators import (
+    CEBB1,
+    EBB,
+    BootstrapSVC,
+    PosteriorProbabilitySVC,
+    ProbabilitySVC,
+    ThresholdBootstrapSVC,
+    WeightedProbabilitySVC,
+)
 
-__all__ = ["CEBB1", "EBB", "BootstrapSVC", "ThresholdBootstrapSVC"]
+__all__ = [
+    "CEBB1",
+    "EBB",
+    "BootstrapSVC",
+    "PosteriorProbabilitySVC",
+    "ProbabilitySVC",
+    "ThresholdBootstrapSVC",
+    "WeightedProbabilitySVC",
+]
 __version__ = "0.1.0"

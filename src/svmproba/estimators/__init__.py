@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
+from svmproba.estimators._posterior_probability_svc import PosteriorProbabilitySVC
+from svmproba.estimators._probability_svc import ProbabilitySVC
 from svmproba.estimators._threshold_bootstrap_svc import ThresholdBootstrapSVC
+from svmproba.estimators._weighted_probability_svc import WeightedProbabilitySVC
 
 EBB = BootstrapSVC
 """The paper's name of `BootstrapSVC`."""
 CEBB1 = ThresholdBootstrapSVC
 """The paper's name of `ThresholdBootstrapSVC`."""
 
-__all__ = ["CEBB1", "EBB", "BootstrapSVC", "ThresholdBootstrapSVC"]
+__all__ = [
+    "CEBB1",
+    "EBB",
+    "BootstrapSVC",
+    "PosteriorProbabilitySVC",
+    "ProbabilitySVC",
+    "ThresholdBootstrapSVC",
+    "WeightedProbabilitySVC",
+]

@@ -4,9 +4,9 @@ r"""Newton directions: solve :math:`(E + \sigma A_J^\top\Omega A_J)\,p = -g`.
 strictly between their bounds, :math:`\Omega` their relative penalties. Two ways:
 
 * *primal*: Cholesky of the matrix itself; its Gram part is updated only by the records that
-  entered or left :math:`J`;
+  entered or left :math:`J`, and while these are few, so is its factor;
 * *dual*: the bordered system of size :math:`|J|` (Woodbury) on the shared kernel matrix, when
-  :math:`|J|` is smaller than the number of columns.
+  :math:`|J|` is well below the number of columns.
 """
 
 from __future__ import annotations
@@ -15,73 +15,138 @@ import numpy as np
 from numba import njit
 
 from .problem import JIT
-from .rows import gram_add, row_dot
+from .rows import WHOLE, add_squares, gram_add, row_add, row_dot
 
 _TINY = 1e-12
+#: Flags of functions with one caller: put in their place, they are not compiled on their own.
+_ONCE = {**JIT, "inline": "always"}
+#: An update that divides a curvature by more than 1 / this is not trusted.
+_SINGULAR = 1e-6
 
 
-@njit(**JIT)
+@njit(**_ONCE)
 def factor(h, size):
-    """Overwrite the upper triangle of h by its Cholesky factor U, h = U'U, with 1 / diagonal."""
+    """Overwrite the upper triangle of h by its Cholesky factor U, h = U'U, with 1 / diagonal.
+
+    The size is a multiple of four, here and in the two functions below. Some entries below the
+    diagonal are overwritten too, see :func:`~svmproba.solvers.rows.add_squares`.
+    """
+    n = np.uint64(size)
     for k in range(0, size, 4):
-        stop = min(k + 4, size)
+        stop = k + 4
         for q in range(k, stop):
             row = h[q]
             x = 1.0 / np.sqrt(max(row[q], _TINY))
-            row[q] = x
-            for j in range(q + 1, size):
+            for j in range(np.uint64(q & WHOLE), n):
                 row[j] *= x
+            row[q] = x
             for i in range(q + 1, stop):
                 x = row[i]
                 other = h[i]
-                for j in range(i, size):
+                for j in range(np.uint64(i & WHOLE), n):
                     other[j] -= x * row[j]
-        if stop < size:  # four pivots a sweep: the rest is read and written once for all of them
+        if stop < size:
             a, b, c, e = h[k], h[k + 1], h[k + 2], h[k + 3]
-            for i in range(stop, size):
-                xa, xb, xc, xe = a[i], b[i], c[i], e[i]
-                other = h[i]
-                for j in range(i, size):
-                    other[j] -= xa * a[j] + xb * b[j] + xc * c[j] + xe * e[j]
+            add_squares(h, stop, size, a, b, c, e, -1.0, -1.0, -1.0, -1.0)
 
 
 @njit(**JIT)
-def back_solve(u, size, x):
-    """Overwrite x by the solution of U'U x = x."""
-    for i in range(size):
-        row = u[i]
-        x[i] *= row[i]
-        s = x[i]
-        for j in range(i + 1, size):
-            x[j] -= s * row[j]
-    for i in range(size - 1, -1, -1):
-        row = u[i]
-        s = x[i]
-        for j in range(i + 1, size):
-            s -= row[j] * x[j]
-        x[i] = s * row[i]
+def forward_solve(u, size, x):
+    """Overwrite x by the solution z of U'z = x, four rows a sweep."""
+    for k in range(0, size, 4):
+        p, q, r, s = u[k], u[k + 1], u[k + 2], u[k + 3]
+        a = x[k] * p[k]
+        b = (x[k + 1] - a * p[k + 1]) * q[k + 1]
+        c = (x[k + 2] - a * p[k + 2] - b * q[k + 2]) * r[k + 2]
+        e = (x[k + 3] - a * p[k + 3] - b * q[k + 3] - c * r[k + 3]) * s[k + 3]
+        x[k], x[k + 1], x[k + 2], x[k + 3] = a, b, c, e
+        for j in range(np.uint64(k + 4), np.uint64(size)):
+            x[j] -= a * p[j] + b * q[j] + c * r[j] + e * s[j]
+
+
+@njit(**_ONCE)
+def backward_solve(u, size, x):
+    """Overwrite x by the solution z of U z = x, four rows a sweep."""
+    for k in range(size - 4, -1, -4):
+        p, q, r, s = u[k], u[k + 1], u[k + 2], u[k + 3]
+        a, b, c, e = x[k], x[k + 1], x[k + 2], x[k + 3]
+        for j in range(np.uint64(k + 4), np.uint64(size)):
+            y = x[j]
+            a -= p[j] * y
+            b -= q[j] * y
+            c -= r[j] * y
+            e -= s[j] * y
+        e *= s[k + 3]
+        c = (c - r[k + 3] * e) * r[k + 2]
+        b = (b - q[k + 2] * c - q[k + 3] * e) * q[k + 1]
+        a = (a - p[k + 1] * b - p[k + 2] * c - p[k + 3] * e) * p[k]
+        x[k], x[k + 1], x[k + 2], x[k + 3] = a, b, c, e
 
 
 @njit(**JIT)
-def primal_system(d, g, sigma, gram, square, x):
+def apply_updates(updates, n, x, y):
+    r"""Overwrite x by :math:`x-\sum_tz_t(z_t^\top x)/\delta_t`; returns x times the change."""
+    pivots, total = updates[updates.shape[0] - 1], 0.0
+    for t in range(n):
+        z, s = updates[t], 0.0
+        for k in range(z.shape[0]):
+            s += z[k] * x[k]
+        y[t] = s / pivots[t]
+        total += s * y[t]
+    for t in range(n):
+        z, s = updates[t], y[t]
+        for k in range(z.shape[0]):
+            x[k] -= s * z[k]
+    return total
+
+
+@njit(**_ONCE)
+def update_factor(table, sigma, index, weight, changed, u, updates, n, y):
+    r"""Note the records that entered or left the matrix since it was factored as U'U.
+
+    With :math:`z_t` and :math:`\delta_t` of the terms :math:`s_ta_ta_t^\top` noted before,
+    its inverse is :math:`U^{-1}(I-\sum_tz_tz_t^\top/\delta_t)U^{-\top}` (Sherman and Morrison).
+    Returns how many are noted now, -1 if they are too many or too close to singular.
+    """
+    width = u.shape[0]
+    if n + changed > updates.shape[0] - 1:
+        return np.int64(-1)
+    for m in range(changed):
+        z, s = updates[n], sigma * weight[m]
+        for k in range(width):
+            z[k] = 0.0
+        row_add(table, index[m], 1.0, z)
+        forward_solve(u, width, z)
+        pivot = 1.0 / s
+        for k in range(width):
+            pivot += z[k] * z[k]
+        pivot -= apply_updates(updates, n, z, y)
+        if not pivot * s > _SINGULAR:
+            return np.int64(-1)
+        updates[updates.shape[0] - 1, n] = pivot
+        n += 1
+    return n
+
+
+@njit(**_ONCE)
+def primal_system(d, sigma, gram, square):
     """Write the system in the space of the columns; ``gram`` is the upper part of A_J' O A_J."""
-    width = g.shape[0]
-    for i in range(width):
-        for j in range(i, width):
+    for i in range(gram.shape[0]):
+        for j in range(np.uint64(i & WHOLE), np.uint64(gram.shape[0])):
             square[i, j] = sigma * gram[i, j]
         square[i, i] += 1.0
-        x[i] = -g[i]
     square[d, d] -= 1.0 - _TINY * (1.0 + sigma)
 
 
-@njit(**JIT)
+@njit(**_ONCE)
 def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, square, x, y):
     r"""Write the system in the space of the inner records (Woodbury).
 
     With :math:`M = K_{JJ}+(\sigma\Omega)^{-1}` and :math:`p_w = A_J^\top x - g_w` it is
     :math:`Mx + p_by_J = A_Jg_w,\ y_J^\top x = g_b`: two right-hand sides, the product and
-    :math:`y_J`.
+    :math:`y_J`. Returns its size, filled up to a multiple of four.
     """
+    size = n_inner + -n_inner % 4
     slope = g[d]
     g[d] = 0.0
     for a in range(n_inner):
@@ -92,7 +157,14 @@ def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, squa
         square[a, a] += 1.0 / (sigma * penalty[i])
         x[a] = row_dot(table, i, g)
         y[a] = signs[i]
+    for b in range(n_inner, size):
+        for a in range(b):
+            square[a, b] = 0.0
+        square[b, b] = 1.0
+        x[b] = 0.0
+        y[b] = 0.0
     g[d] = slope
+    return size
 
 
 @njit(**JIT)
@@ -123,3 +195,4 @@ def sync_gram(table, penalty, inner, n_inner, member, in_gram, listed, count, in
             kept += 1
     count[0] = kept
     gram_add(table, index, sign, changed, gram)
+    return changed

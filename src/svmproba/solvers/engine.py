@@ -24,7 +24,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from .lagrangian import DIRECT_WIDTH, State, new_state
+from .lagrangian import DIRECT_WIDTH, State, clear, new_state
 from .newton import LEAST_WIDTH, Guide, solve_path
 from .pairs import solve_pairs
 from .problem import Array, Problem, certify, product
@@ -248,6 +248,7 @@ def _solve(
     moved = np.zeros(shared.grid.shape[0])
     task = (shared.problem, state, base, shared.grid, shared.tol)
     if shared.method == "newton":
+        clear(state)
         solve_path(*task, shared.guide, stop, coef, alphas, moved)
     elif shared.method == "pairs":
         solve_pairs(*task, stop, coef, alphas)

@@ -19,15 +19,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from .directions import back_solve, dual_system, factor, primal_system, sync_gram
+from .directions import (
+    apply_updates,
+    backward_solve,
+    dual_system,
+    factor,
+    forward_solve,
+    primal_system,
+    sync_gram,
+    update_factor,
+)
 from .problem import JIT, Array, Problem, class_scales, relative_gap
-from .rows import aligned, row_add, row_dot
+from .rows import aligned, row_add, row_dot, whole
 
 #: Columns up to which the Newton matrix is formed and factored.
 DIRECT_WIDTH = 400
-#: Growth of the penalty with every multiplier step, and with hard margins. Steps were counted on
-#: the 15 data sets of the paper; they hardly depend on these values.
-_SIGMA_GROWTH, _HARD_GROWTH = 1.2, 4.0
+#: The factor is updated at most (columns / this) times, then computed anew.
+_UPDATE_SHARE = 6
+#: Growth of the penalty when one Newton step was enough for a multiplier step, and, where there
+#: are hard margins, with every multiplier step.
+_GROWTH, _HARD_GROWTH = 1.5, 4.0
+#: Inner records, as a share of the columns, up to which the system of their size is solved.
+_DUAL_SHARE = 0.75
 
 
 class State(NamedTuple):
@@ -38,11 +51,13 @@ class State(NamedTuple):
     v: Array  # (10, width), vectors: see the names below
     i: Any  # (5, n): working rows, inner rows, scratch, rows in the Gram matrix, the bag
     b: Any  # (3, n), by record: between its bounds, in the Gram matrix, fixed at its bound
-    scratch: Array  # (2, max(n, width))
+    scratch: Array  # (2, max(n, width) or a little more)
     gram: Array  # (width, width) or (0, 0)
     square: Array  # large enough for either direction
-    linear: Array  # (4,): linear terms of the records fixed at their bound, now and at C = 1
-    count: Any  # (2,): how many rows are in the Gram matrix, how many are inner
+    updates: Array  # (limit + 1, width): changes of the factor, their pivots; see directions
+    linear: Array  # (5,): linear terms of the records fixed at their bound, now and at C = 1;
+    #                the penalty in the factor, 0 when there is none
+    count: Any  # (3,): rows in the Gram matrix, inner rows, updates
 
 
 # Multiplier, margin, the margin before the round and as predicted, penalty at sigma = 1.
@@ -56,26 +71,34 @@ POINT, GRADIENT, DIRECTION, LAST_POINT = range(4)
 PLUS, MINUS, FIXED_PLUS, FIXED_MINUS, BASE_PLUS, BASE_MINUS = range(4, 10)
 ROWS, INNER, INDEX, LISTED, BAG = range(5)
 MEMBER, IN_GRAM, AT_BOUND = range(3)
-_N_GRAM, _N_INNER = range(2)
+_N_GRAM, _N_INNER, _N_UPDATES = range(3)
+_SIGMA = 4
 
 
 def new_state(problem: Problem, width: int) -> State:
     """Allocate the work space; it serves one bag after the other."""
     n = problem.signs.shape[0]
     direct = width if width <= DIRECT_WIDTH else 0
-    side = direct or (n if problem.kernel.size else 0)
+    side = direct or (whole(n) if problem.kernel.size else 0)
     return State(
         aligned(5, n),
         aligned(8, n),
         aligned(10, width),
         np.zeros((5, n), np.int64),
         np.zeros((3, n), np.bool_),
-        aligned(2, max(n, width)),
+        aligned(2, max(whole(n), width)),
         aligned(direct, direct),
         aligned(side, side),
-        np.zeros(4),
-        np.zeros(2, np.int64),
+        aligned(direct // _UPDATE_SHARE + 1, direct),
+        np.zeros(5),
+        np.zeros(3, np.int64),
     )
+
+
+def clear(state: State) -> None:
+    """Forget the last bag. Compiled, this would cost more time than it will ever save."""
+    for part in (state.v, state.gram, state.b, state.f[: MARGIN + 1], state.linear, state.count):
+        part[...] = 0
 
 
 @njit(**JIT)
@@ -84,7 +107,8 @@ def _hard_scale(state, n_rows):
     scale = 1.0
     for a in range(n_rows):
         t, r = state.w[W_TARGET, a], state.w[W_LACK, a]
-        if state.w[W_BOUND, a] == np.inf and r > 0.0 and t > r:
+        # Margins that just hold count too: their certificate is rounded in another order.
+        if state.w[W_BOUND, a] == np.inf and t > r:
             scale = max(scale, (1.0 + 1e-12) * t / (t - r))
     return scale
 
@@ -183,27 +207,41 @@ def _direction(problem, state, sigma):
         balanced = abs(g[d]) <= 1e-10 * (state.v[PLUS, d] - state.v[MINUS, d])
         p[d] = 0.0 if balanced else -np.sign(g[d])
         return
-    dual = (problem.kernel.shape[0] > 0 and n_inner <= width) or state.gram.shape[0] == 0
-    x, y, size = state.scratch[0], state.scratch[1], width
+    few = problem.kernel.shape[0] > 0 and n_inner <= _DUAL_SHARE * width
+    dual = few or state.gram.shape[0] == 0
+    x, y, size, n_updates = state.scratch[0], state.scratch[1], width, np.int64(-1)
     if dual:
-        size = n_inner
-        dual_system(
+        size = dual_system(
             table, d, g, sigma, penalty, state.i[INNER], n_inner, problem.signs, problem.kernel,
             state.square, x, y,
         )  # fmt: skip
     else:
-        sync_gram(
+        changed = sync_gram(
             table, penalty, state.i[INNER], n_inner, state.b[MEMBER], state.b[IN_GRAM],
             state.i[LISTED], state.count, state.i[INDEX], x, state.gram,
         )  # fmt: skip
-        primal_system(d, g, sigma, state.gram, state.square, x)
-    factor(state.square, size)
-    back_solve(state.square, size, x)
+        if state.linear[_SIGMA] == sigma:
+            n_updates = update_factor(
+                table, sigma, state.i[INDEX], x, changed, state.square, state.updates,
+                state.count[_N_UPDATES], y,
+            )  # fmt: skip
+        if n_updates < 0:
+            primal_system(d, sigma, state.gram, state.square)
+        for k in range(width):
+            x[k] = -g[k]
+    if n_updates < 0:
+        factor(state.square, size)
+        n_updates = np.int64(0)
+    state.linear[_SIGMA] = 0.0 if dual else sigma
+    state.count[_N_UPDATES] = n_updates
+    for side in range(2 if dual else 1):
+        forward_solve(state.square, size, state.scratch[side])
+        apply_updates(state.updates, n_updates, x, y)  # none in the dual system
+        backward_solve(state.square, size, state.scratch[side])
     if not dual:
         for k in range(width):
             p[k] = x[k]
         return
-    back_solve(state.square, size, y)
     yx, yy = 0.0, 0.0
     for a in range(n_inner):
         s = problem.signs[state.i[INNER, a]]
@@ -247,7 +285,8 @@ def newton_steps(problem, state, n_plus, n_rows, sigma, hard, tol, max_steps, st
         if inner_steps > 0 and ready:
             for a in range(n_rows):
                 state.w[W_ALPHA, a] = state.w[W_NEW, a]
-            sigma *= _HARD_GROWTH if hard and sigma < 1e12 else _SIGMA_GROWTH
+            growth = _GROWTH if inner_steps == 1 else 1.0
+            sigma *= _HARD_GROWTH if hard and sigma < 1e12 else growth
             inner_steps = 0
             continue
         _direction(problem, state, sigma)

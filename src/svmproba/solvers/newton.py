@@ -62,18 +62,11 @@ class Guide(NamedTuple):
 
 @njit(**JIT)
 def _begin(problem, state, base):
-    """Forget the last bag and list this one, positives first; returns its size."""
-    state.count[0] = 0
-    for k in range(4):
-        state.linear[k] = 0.0
-    for a in (state.v, state.gram):
-        for i in range(a.shape[0]):
-            for j in range(a.shape[1]):
-                a[i, j] = 0.0
+    """List the bag, positives first; returns its size."""
     m, largest = np.int64(0), 0.0
-    for sign in (1.0, -1.0):
+    for turn in range(2):
         for i in range(base.shape[0]):
-            if base[i] > 0.0 and problem.signs[i] == sign:
+            if base[i] > 0.0 and (problem.signs[i] > 0.0) == (turn == 0):
                 state.i[BAG, m] = i
                 m += 1
                 if base[i] < np.inf:
@@ -81,10 +74,6 @@ def _begin(problem, state, base):
     for i in range(base.shape[0]):
         # A hard margin is penalised as much as the dearest record.
         state.f[PENALTY, i] = base[i] if base[i] < np.inf else max(largest, 1.0)
-        state.f[ALPHA, i] = 0.0
-        state.f[MARGIN, i] = 0.0
-        for k in range(3):
-            state.b[k, i] = False
     return m
 
 
@@ -209,7 +198,7 @@ def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved
     ----------
     problem : Problem
     state : State
-        Work space, overwritten.
+        Work space, overwritten; see :func:`~svmproba.solvers.lagrangian.clear`.
     base : array of shape (n,)
         Bounds at C = 1: 0 for absent records, infinite for hard margins.
     grid : array of shape (n_C,)

@@ -16,8 +16,17 @@ from numba.extending import overload
 from .problem import JIT, Array
 
 _LANES = 8
+#: Mask that leads an index back to the start of its register. An index that runs from there, or
+#: from anything but 0, is unsigned: Numba lets signed ones count from the end, and then LLVM does
+#: not vectorise the loop.
+WHOLE = -_LANES
 #: Dense tables with fewer nonzeros than this share are stored as CSR: one-hot tables gain most.
 _SPARSE_BELOW = 0.2
+
+
+def whole(size: int) -> int:
+    """Round up to a multiple of the lanes of a register."""
+    return -(-size // _LANES) * _LANES
 
 
 def aligned(*shape: int) -> Array:
@@ -42,14 +51,14 @@ def signed_rows(rows, signs: Array):
     width : int
     """
     n, d = rows.shape
+    width = whole(d + 1)
     if not sp.issparse(rows) and np.count_nonzero(rows) < _SPARSE_BELOW * rows.size:
         rows = sp.csr_array(rows)
     if sp.issparse(rows):
         full = sp.hstack([sp.csr_array(rows), np.ones((n, 1))], format="csr")
         full.sort_indices()
         data = full.data * np.repeat(signs, np.diff(full.indptr))
-        return (data, full.indices.astype(np.int32), full.indptr.astype(np.int64)), d + 1
-    width = -(-(d + 1) // _LANES) * _LANES
+        return (data, full.indices.astype(np.int32), full.indptr.astype(np.int64)), width
     table = aligned(n, width)
     np.multiply(rows, signs[:, None], out=table[:, :d])
     table[:, d] = signs
@@ -137,6 +146,25 @@ def _row_add(table, i, x, g):
     return dense
 
 
+@njit(**JIT)
+def add_squares(h, first, size, a, b, c, e, xa, xb, xc, xe):
+    """Add xa * a a' + xb * b b' + xc * c c' + xe * e e' to h from row ``first`` on; sizes are even.
+
+    Only the upper triangle counts; some entries below it change too, so that every row starts at a
+    whole register. The triangle is read and written once for four terms, their rows once for two
+    rows of the triangle.
+    """
+    n = np.uint64(size)
+    for i in range(first, size, 2):
+        row, other = h[i], h[i + 1]
+        ia, ib, ic, ie = xa * a[i], xb * b[i], xc * c[i], xe * e[i]
+        ka, kb, kc, ke = xa * a[i + 1], xb * b[i + 1], xc * c[i + 1], xe * e[i + 1]
+        for j in range(np.uint64(i & WHOLE), n):
+            aj, bj, cj, ej = a[j], b[j], c[j], e[j]
+            row[j] += ia * aj + ib * bj + ic * cj + ie * ej
+            other[j] += ka * aj + kb * bj + kc * cj + ke * ej
+
+
 @overload(gram_add, jit_options={"fastmath": JIT["fastmath"]})
 def _gram_add(table, index, sign, count, gram):
     if isinstance(table, types.BaseTuple):
@@ -154,27 +182,14 @@ def _gram_add(table, index, sign, count, gram):
         return sparse
 
     def dense(table, index, sign, count, gram):
-        # Four rows a sweep: the triangle is read and written once for four rank-one terms.
-        width = gram.shape[0]
-        m = 0
-        while m + 4 <= count:
-            a, b = table[index[m]], table[index[m + 1]]
-            c, e = table[index[m + 2]], table[index[m + 3]]
-            for i in range(width):
-                xa, xb = sign[m] * a[i], sign[m + 1] * b[i]
-                xc, xe = sign[m + 2] * c[i], sign[m + 3] * e[i]
-                row = gram[i]
-                for j in range(i, width):
-                    row[j] += xa * a[j] + xb * b[j] + xc * c[j] + xe * e[j]
-            m += 4
-        while m < count:
-            a = table[index[m]]
-            for i in range(width):
-                x = sign[m] * a[i]
-                row = gram[i]
-                for j in range(i, width):
-                    row[j] += x * a[j]
-            m += 1
+        last = count - 1
+        for m in range(0, count, 4):  # the last one fills up a block of four, times zero
+            p, q, r = min(m + 1, last), min(m + 2, last), min(m + 3, last)
+            add_squares(
+                gram, np.int64(0), np.int64(gram.shape[0]),
+                table[index[m]], table[index[p]], table[index[q]], table[index[r]],
+                sign[m], sign[p] * (p > m), sign[q] * (q > p), sign[r] * (r > q),
+            )  # fmt: skip
 
     return dense
 

@@ -1,0 +1,126 @@
+"""What estimators that tune SVMs by cross-validation, one for each pair of classes, share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svmproba.bootstrap.blocks import row_blocks
+from svmproba.bootstrap.votes import two_columns
+from svmproba.estimators._validation import (
+    Floats,
+    check_Cs,
+    check_integer,
+    check_number,
+)
+from svmproba.links.coupling import couple
+from svmproba.solvers.features import FeatureMap
+from svmproba.solvers.kernels import Rows, check_kernel
+
+KERNEL_PARAMETERS = ("kernel", "degree", "coef0", "n_components")
+
+
+def check_tuning_parameters(estimator: Any) -> Floats:
+    """Check the parameters of the grid and the kernel; gives the values of C."""
+    check_kernel(estimator.kernel, estimator.degree, estimator.coef0)
+    if isinstance(estimator.cv, Integral):
+        check_integer("cv", estimator.cv, 2)
+    check_number("tol", estimator.tol, np.finfo(np.float64).tiny, 1, "a number in (0, 1]")
+    if estimator.n_components is not None:
+        check_integer("n_components", estimator.n_components, 1)
+    return check_Cs(estimator.Cs)
+
+
+def warn_of_gaps(gap: Floats, tol: float) -> None:
+    """Warn of models that did not converge."""
+    open_gaps = gap[~(gap <= tol)]
+    if open_gaps.size:
+        message = (
+            f"{open_gaps.size} of {gap.size} models did not reach a relative duality gap of "
+            f"tol={tol}; the largest is {open_gaps.max():.2g}."
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
+class PairwiseMixin:
+    """Rows of new records, labels and tags of an estimator with machines for pairs of classes."""
+
+    kernel: str
+    classes_: NDArray[Any]
+    _feature_map: FeatureMap
+    _pairs: list[tuple[int, int]]
+    _present: NDArray[np.intp] | None
+
+    @property
+    def _plus(self) -> int:
+        """Place of the class of interest, of two classes."""
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"There is no class of interest among {len(self.classes_)} classes, and no cost "
+                f"of a false positive: decide needs two classes."
+            )
+        return self._pairs[0][1]
+
+    @property
+    def pos_label_(self) -> Any:
+        """The class of interest, of two classes."""
+        if len(self.classes_) > 2:
+            raise AttributeError("pos_label_ is only available with two classes.")
+        return self.classes_[self._plus]
+
+    def _check_new(self: Any, X: ArrayLike) -> Rows:
+        check_is_fitted(self, "intercept_")
+        rows: Rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        present = self._present
+        return rows[:, present] if present is not None and self.kernel == "precomputed" else rows
+
+    def _mapped(self, X: Rows, width: int) -> Iterator[tuple[slice, Rows]]:
+        """Rows of the feature map, in blocks, where `width` numbers more are needed a record."""
+        projection = self._feature_map.projection
+        own = 0 if projection is None else projection.shape[1]
+        for block in row_blocks(X.shape[0], X.shape[1] + own + width):
+            yield block, self._feature_map.transform(X[block])
+
+    def _joined(self, P: Floats) -> Floats:
+        """Probabilities of the classes from those of the second class of every pair."""
+        return couple(1 - P) if len(self.classes_) > 2 else two_columns(P[:, 0], self._plus)
+
+    def predict(self: Any, X: ArrayLike) -> NDArray[Any]:
+        """Labels of largest probability.
+
+        Of two classes, the class of interest where its probability is at least one half.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            Labels.
+        """
+        P = self.predict_proba(X)
+        if len(self.classes_) > 2:
+            return np.asarray(self.classes_[P.argmax(axis=1)])
+        chosen = P[:, self._plus] >= 0.5
+        return np.asarray(self.classes_[np.where(chosen, self._plus, 1 - self._plus)])
+
+    def _is_calibrated(self) -> bool:
+        """Whether the probabilities are meant as estimates of P(y=+|x): they are no vote shares."""
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse rows; pairwise with a precomputed kernel."""
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
