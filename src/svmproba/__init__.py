@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from svmproba.estimators import (
     CEBB1,
+    CEBB2,
     EBB,
     BootstrapSVC,
+    ConstrainedBootstrapSVC,
+    ConstrainedSVC,
     PosteriorProbabilitySVC,
     ProbabilitySVC,
     ThresholdBootstrapSVC,
@@ -14,8 +17,11 @@ from svmproba.estimators import (
 
 __all__ = [
     "CEBB1",
+    "CEBB2",
     "EBB",
     "BootstrapSVC",
+    "ConstrainedBootstrapSVC",
+    "ConstrainedSVC",
     "PosteriorProbabilitySVC",
     "ProbabilitySVC",
     "ThresholdBootstrapSVC",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.members import (
+    Members,
+    Training,
     fit_members,
     input_coef,
     member_scores,
@@ -48,6 +50,19 @@ from svmproba.solvers.kernels import Rows
 
 THETA = np.dtype([("C", np.float64), ("gamma", np.float64)])
 KERNEL_PARAMETERS = ("kernel", "degree", "coef0", "n_components")
+
+
+class Setting(NamedTuple):
+    """What a fit starts from."""
+
+    data: TrainingSet
+    counts: NDArray[np.uint8]
+    n_redraws: int
+    gammas: Floats
+    Cs: Floats
+    kernel: dict[str, Any]
+    tally: Any
+    progress: FitProgress
 
 
 class BootstrapSVC(
@@ -262,6 +277,29 @@ class BootstrapSVC(
         return self._fit(X, y, sample_weight)
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> BootstrapSVC:
+        setting = self._set_up(X, y, sample_weight)
+        members, training = fit_members(
+            setting.data.X,
+            setting.data.positive,
+            setting.counts,
+            kernel=setting.kernel,
+            gammas=setting.gammas,
+            Cs=setting.Cs,
+            weight=setting.data.weight,
+            tol=self.tol,
+            tally=setting.tally,
+            n_jobs=self.n_jobs,
+            report=setting.progress,
+        )
+        self._settle(setting, members, training)
+        warn_of_doubts(self)
+        setting.progress.finish()
+        return self
+
+    def _set_up(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, passes: int = 1
+    ) -> Setting:
+        """Check parameters and data, draw the bags; each will be reported `passes` times."""
         Cs = check_ensemble_parameters(self)
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         weighing = (sample_weight, self.class_weight, self.pos_label)
@@ -269,35 +307,26 @@ class BootstrapSVC(
         gammas = check_gammas(self.gammas, self.kernel, data.X)
         rng = as_generator(self.random_state)
         counts, n_redraws = draw_bags(self.n_bootstraps, data.positive, rng)
-        n_bags, metadata = len(gammas) * len(counts), {"sample_weight": sample_weight}
+        n_bags, metadata = passes * len(gammas) * len(counts), {"sample_weight": sample_weight}
         progress = FitProgress(self, n_bags, X=rows, y=labels, metadata=metadata)
-        kernel = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
-        members, training = fit_members(
-            data.X,
-            data.positive,
-            counts,
-            kernel={**kernel, "rng": rng},
-            gammas=gammas,
-            Cs=Cs,
-            weight=data.weight,
-            tol=self.tol,
-            tally=partial(tally_block, positive=data.positive, measure=self.reliability),
-            n_jobs=self.n_jobs,
-            report=progress,
-        )
+        kernel = {name: getattr(self, name) for name in KERNEL_PARAMETERS} | {"rng": rng}
+        tally = partial(tally_block, positive=data.positive, measure=self.reliability)
+        return Setting(data, counts, n_redraws, gammas, Cs, kernel, tally, progress)
+
+    def _settle(self, setting: Setting, members: Members, training: Training) -> None:
+        """Keep the members, weigh the hyperparameter values, summarise the out-of-bag scores."""
+        data, counts = setting.data, setting.counts
         self._members, self._plus, self._present = members, data.plus, data.present
         self.classes_, self.pos_label_ = data.classes, data.classes[data.plus]
-        self.thetas_ = np.array([(C, gamma) for gamma in gammas for C in Cs], dtype=THETA)
+        grid = [(C, gamma) for gamma in setting.gammas for C in setting.Cs]
+        self.thetas_ = np.array(grid, dtype=THETA)
         self.intercept_, self.duality_gap_ = members.intercept, training.gap
-        self.counts_, self.n_redraws_ = data.spread(counts, 0), n_redraws
+        self.counts_, self.n_redraws_ = data.spread(counts, 0), setting.n_redraws
         self._positive = data.spread(data.positive, False)
         self.reliability_ = mean_reliability(training.reliability)
         self.weights_ = weights(self.reliability_, self.epsilon)
         P = mix_shares(out_of_bag_shares(training.twice_votes, counts), self.weights_)
         self._summarise(data, counts, P)
-        warn_of_doubts(self)
-        progress.finish()
-        return self
 
     def _summarise(self, data: TrainingSet, counts: NDArray[np.uint8], P: Floats) -> None:
         """Note what the out-of-bag scores say of records, cuts and probabilities."""

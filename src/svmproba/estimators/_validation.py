@@ -85,13 +85,16 @@ def check_calibration(calibration: object) -> None:
         check_option("calibration", calibration, LINKS)
 
 
-def check_gammas(gammas: Any, kernel: str, X: Rows) -> Floats:
-    """Distinct values of gamma in increasing order; one NaN for a kernel without gamma."""
+def check_gammas(gammas: Any, kernel: str, X: Rows, weight: Floats | None = None) -> Floats:
+    """Distinct values of gamma in increasing order; one NaN for a kernel without gamma.
+
+    Weights are multiplicities of the records.
+    """
     if kernel in ("linear", "precomputed"):
         return np.array([np.nan])
     values = [gammas] if isinstance(gammas, (str, Real)) else gammas
     try:
-        grid = np.unique([resolve_gamma(value, X) for value in values])
+        grid = np.unique([resolve_gamma(value, X, weight) for value in values])
     except (TypeError, ValueError):
         grid = np.empty(0)
     if grid.size == 0:
@@ -113,12 +116,14 @@ def check_binary(y: NDArray[Any]) -> None:
         )
 
 
-def encode_two_classes(y: NDArray[Any], pos_label: object) -> tuple[NDArray[Any], int]:
+def encode_two_classes(
+    y: NDArray[Any], pos_label: object, least: int = 2
+) -> tuple[NDArray[Any], int]:
     """Sorted labels of a two-class target and the place of the class of interest among them."""
     classes, sizes = np.unique(y, return_counts=True)
     if len(classes) < 2:
         raise ValueError(f"y must have two classes, got one class only: {classes.tolist()!r}.")
-    if sizes.min() < 2:
+    if sizes.min() < least:
         raise ValueError(
             f"Every class needs at least 2 records, one for a bag and one to be left out of it; "
             f"class {classes.tolist()[sizes.argmin()]!r} of y has 1."
@@ -198,8 +203,12 @@ def training_set(
     pos_label: object,
     *,
     pairwise: bool,
+    least: int = 2,
 ) -> TrainingSet:
-    """Leave out records of weight 0, encode the labels, multiply sample and class weights."""
+    """Leave out records of weight 0, encode the labels, multiply sample and class weights.
+
+    A class with fewer than `least` records is refused.
+    """
     check_binary(y)
     if pairwise and X.shape[0] != X.shape[1]:
         raise ValueError(
@@ -211,7 +220,7 @@ def training_set(
         present = np.flatnonzero(weight)
         X, y, weight = X[present], y[present], weight[present]
         X = X[:, present] if pairwise else X
-    classes, plus = encode_two_classes(y, pos_label)
+    classes, plus = encode_two_classes(y, pos_label, least)
     positive = y == classes[plus]
     if class_weight is not None:
         factor = _class_factors(class_weight, classes, y)

@@ -78,11 +78,12 @@ def check_kernel_matrix(K: Any) -> Array:
     return K
 
 
-def resolve_gamma(gamma: Any, X: Rows) -> float:
+def resolve_gamma(gamma: Any, X: Rows, weight: Array | None = None) -> float:
     r"""Turn ``gamma`` into a number.
 
     ``"scale"`` is :math:`1/(d\,\mathrm{Var}(X))` over all entries of X, or 1 where X is
-    constant, and ``"auto"`` is :math:`1/d`, both as in scikit-learn.
+    constant, and ``"auto"`` is :math:`1/d`, both as in scikit-learn. Weights (n,) are
+    multiplicities of the records.
 
     Examples
     --------
@@ -94,11 +95,15 @@ def resolve_gamma(gamma: Any, X: Rows) -> float:
     if isinstance(gamma, str) and gamma == "scale":
         if X.min() == X.max():
             return 1.0
-        size = X.shape[0] * X.shape[1]
-        stored = X.data if sparse.issparse(X) else X
-        mean = stored.sum() / size
-        zeros = size - stored.size
-        variance = (np.square(stored - mean).sum() + zeros * mean**2) / size
+        each = np.ones(X.shape[0]) if weight is None else weight
+        if sparse.issparse(X):
+            stored, mass = X.data, np.repeat(each, np.diff(X.indptr))
+        else:
+            stored, mass = X, each[:, np.newaxis]
+        size = each.sum() * X.shape[1]
+        mean = (mass * stored).sum() / size
+        zeros = size - np.broadcast_to(mass, stored.shape).sum()
+        variance = ((mass * np.square(stored - mean)).sum() + zeros * mean**2) / size
         return float(1.0 / (X.shape[1] * variance))
     if _is_number(gamma) and 0 < gamma < np.inf:
         return float(gamma)

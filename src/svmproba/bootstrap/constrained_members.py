@@ -1,0 +1,141 @@
+"""Members that are constrained SVMs (CEBB2): one for each bag, grid point and floor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmproba.bootstrap.blocks import row_blocks
+from svmproba.bootstrap.members import Members, Training
+from svmproba.solvers.constrained_bags import fit_constrained
+from svmproba.solvers.engine import Tally, fit_ensemble
+from svmproba.solvers.features import fit_features
+from svmproba.solvers.kernels import Rows
+from svmproba.solvers.search import OPTIMAL
+
+Floats = NDArray[np.float64]
+
+
+class FloorFit(NamedTuple):
+    """Members at one floor, and how good they are known to be.
+
+    Attributes
+    ----------
+    members : Members
+        Their score functions.
+    training : Training
+        What is known from the training; ``gap`` is the relative distance between the objective
+        and its proven lower bound.
+    proven : ndarray of bool, shape (n_theta, n_bootstraps)
+        Which members are proven to be optimal.
+    replaced : ndarray of bool, shape (n_theta, n_bootstraps)
+        Members without a known feasible point, which are plain SVMs instead.
+    """
+
+    members: Members
+    training: Training
+    proven: NDArray[np.bool_]
+    replaced: NDArray[np.bool_]
+
+
+def fit_constrained_members(
+    X: Rows,
+    positive: NDArray[np.bool_],
+    counts: NDArray[np.unsignedinteger],
+    *,
+    kernel: dict[str, Any],
+    gammas: Floats,
+    Cs: Floats,
+    floors: Floats,
+    weight: Floats | None,
+    effort: str,
+    tol: float,
+    tally: Tally,
+    n_jobs: int | None,
+    report: Callable[[int], None],
+    seed: int,
+) -> list[FloorFit]:
+    """Fit one constrained SVM per bag, gamma, C and floor.
+
+    Parameters
+    ----------
+    X, positive, counts, kernel, gammas, Cs, tol, tally, n_jobs, report
+        As in `svmproba.bootstrap.members.fit_members`; every bag is reported twice, by its plain
+        SVMs and by its constrained ones.
+    floors : ndarray, shape (n_floors, 3)
+        Floors under the true positive rate, the true negative rate and the accuracy; 0 for none.
+    weight : ndarray, shape (n_samples,) or None
+        Multiplicity of each record, beside those of the bags.
+    effort : {"fast", "default", "thorough"}
+        Convex problems to spend on one constrained SVM.
+    seed : int
+        Of the search.
+
+    Returns
+    -------
+    list of FloorFit
+        One for each floor.
+    """
+    signs = np.where(positive, 1.0, -1.0)
+    masses = counts if weight is None else counts * weight
+    by_floor: list[list[tuple[Any, ...]]] = [[] for _ in floors]
+    feature_maps = []
+    for gamma in gammas:
+        feature_map, rows = fit_features(X, gamma=gamma, **kernel)
+        feature_maps.append(feature_map)
+        shared: dict[str, Any] = {"n_jobs": n_jobs, "report": report}
+        plain = fit_ensemble(rows, signs, counts, Cs, weight=weight, tol=tol, tally=tally, **shared)
+        found = fit_constrained(
+            rows, signs, masses, Cs, floors, plain=plain, effort=effort, seed=seed, **shared
+        )
+        for k, floor in enumerate(floors):
+            replaced = np.isnan(found.intercept[k])
+            coef = np.where(replaced[..., np.newaxis], plain.coef, found.coef[k])
+            intercept = np.where(replaced, plain.intercept, found.intercept[k])
+            if not floor.any():
+                gap, votes = plain.gap, (plain.summed, plain.stacked)
+                proven = np.zeros(gap.shape, dtype=bool)
+            else:
+                gap = _relative_gap(found.objective[k], found.bound[k], replaced)
+                votes = _count_votes(rows, coef, intercept, counts, tally)
+                proven = (found.status[k] == OPTIMAL) & ~replaced
+            by_floor[k].append((coef, intercept, gap, *votes, proven, replaced))
+    return [_joined(feature_maps, fits) for fits in by_floor]
+
+
+def _relative_gap(objective: Floats, bound: Floats, replaced: NDArray[np.bool_]) -> Floats:
+    """Relative distance between objective and bound; NaN where there is no objective."""
+    gap = np.zeros(objective.shape)
+    with np.errstate(invalid="ignore"):  # infinite objectives, of replaced members
+        np.divide(objective - bound, objective, out=gap, where=objective > bound)
+    return np.where(replaced, np.nan, gap)
+
+
+def _count_votes(
+    rows: Rows, coef: Floats, intercept: Floats, counts: NDArray[np.unsignedinteger], tally: Tally
+) -> tuple[Floats, Floats]:
+    """Tally the out-of-bag votes, a few bags at a time."""
+    n_C, n_bags, _ = coef.shape
+    summed, stacked = [], []
+    for block in row_blocks(n_bags, 2 * n_C * rows.shape[0]):
+        w = np.moveaxis(coef[:, block], 1, 0)
+        scores = np.stack([np.asarray(rows @ part.T).T for part in w])
+        scores += intercept[:, block].T[:, :, np.newaxis]
+        votes, reliability = tally(scores, counts[block])
+        summed.append(votes)
+        stacked.append(reliability)
+    return np.sum(summed, axis=0), np.concatenate(stacked, axis=1)
+
+
+def _joined(feature_maps: list[Any], fits: list[tuple[Any, ...]]) -> FloorFit:
+    """Put the grid points of all feature maps together."""
+    columns = [np.ascontiguousarray(fit[0].reshape(-1, fit[0].shape[-1]).T) for fit in fits]
+    means = [fit[0].mean(axis=1).T.copy() for fit in fits]
+    intercept, gap, votes, reliability, proven, replaced = (
+        np.concatenate(parts) for parts in zip(*(fit[1:] for fit in fits), strict=True)
+    )
+    members = Members(feature_maps, columns, intercept, means)
+    return FloorFit(members, Training(gap, votes, reliability), proven, replaced)

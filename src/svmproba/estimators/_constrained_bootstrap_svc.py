@@ -1,0 +1,289 @@
+"""Bootstrap ensemble whose members are constrained SVMs (CEBB2)."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from svmproba.bootstrap.constrained_members import FloorFit, fit_constrained_members
+from svmproba.estimators._bootstrap_svc import BootstrapSVC
+from svmproba.estimators._constrained_svc import FLOORS
+from svmproba.estimators._progress import with_callbacks
+from svmproba.estimators._validation import check_number, check_option
+from svmproba.solvers.constrained_bags import EFFORT
+
+
+class ConstrainedBootstrapSVC(BootstrapSVC):
+    r"""Bootstrap ensemble of constrained SVMs (CEBB2).
+
+    As :class:`BootstrapSVC`, with the SVM of every bag and hyperparameter value replaced by the
+    constrained SVM of :class:`ConstrainedSVC`: the rates on the bag itself, counted by margins of
+    at least 1, have a floor under them [1]_. Votes are counted at 0, weights come from out-of-bag
+    performance as before, and calibration, intervals, `decide` and `with_rate` work as there.
+    Without a floor it is :class:`BootstrapSVC` to the last vote.
+
+    The floor holds in every bag, not out of bag and not for new records; ``oob_tpr_`` and
+    ``oob_tnr_`` tell those rates. Every member is strictly feasible, and
+    ``duality_gap_`` tells how far it can be from the optimum of its mixed-integer problem.
+
+    Parameters
+    ----------
+    min_tpr : float or None, default=None
+        Floor under the rate of the class of interest in every bag.
+    min_tnr : float or None, default=None
+        Floor under the rate of the other class.
+    min_accuracy : float or None, default=None
+        Floor under the share of right records.
+    effort : {"fast", "default", "thorough"}, default="default"
+        Convex problems that the search may solve for one member.
+    Cs : float, array-like or None, default=None
+        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`; None: the paper's
+        :math:`2^{-5},\dots,2^5`. The paper's constrained objective has no :math:`\frac12`, so that
+        its C is twice this one.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
+        Kernel.
+    gammas : {"scale", "auto"}, float or list of these, default="scale"
+        Values of gamma for the kernels rbf, poly and sigmoid.
+    degree : int, default=3
+        Degree of the kernel poly.
+    coef0 : float, default=0.0
+        Offset of the kernels poly and sigmoid.
+    n_bootstraps : int, default=500
+        Number of bags B.
+    epsilon : float, default=inf
+        How far below the best reliability a value of :math:`\theta` may be and still take part.
+    reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
+        Out-of-bag measure of a hyperparameter value. A floor under one class costs accuracy:
+        ``"g_mean"`` weighs both classes alike.
+    calibration : {None, "auto", "platt", "isotonic", "beta", "venn_abers", "stack"}, default=None
+        Link from out-of-bag scores to probabilities.
+    pos_label : label or None, default=None
+        The class of interest. None: the larger label.
+    tol : float, default=1e-3
+        Relative duality gap of the plain SVMs from which the members start.
+    n_components : int or None, default=None
+        Number of Nyström landmarks beyond 4000 records; None: 300.
+    n_jobs : int or None, default=None
+        Number of jobs, as in joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Draws the bags, the landmarks and the starts of the search.
+    verbose : int, default=0
+        Positive: print the progress of `fit` to stderr.
+
+    Attributes
+    ----------
+    duality_gap_ : ndarray, shape (n_theta, n_bootstraps)
+        Relative distance between the objective of every member and its proven lower bound; NaN
+        where a member was replaced.
+    proven_ : ndarray of bool, shape (n_theta, n_bootstraps)
+        Members proven to be optimal.
+    replaced_ : ndarray of bool, shape (n_theta, n_bootstraps)
+        Members whose floors clash in their bag: no feasible point was found, and the plain SVM of
+        the bag votes instead. A warning tells their number.
+    summary_ : str
+        The two in one sentence.
+
+    See Also
+    --------
+    BootstrapSVC : The same without floors; lists all other attributes.
+    ConstrainedSVC : One constrained SVM.
+
+    References
+    ----------
+    .. [1] S. Benítez-Peña, R. Blanquero, E. Carrizosa and P. Ramírez-Cobo, *Cost-sensitive
+       probabilistic predictions for support vector machines*.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from svmproba import ConstrainedBootstrapSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ConstrainedBootstrapSVC(
+    ...     0.97, Cs=[0.02, 0.2], n_bootstraps=20, effort="fast", pos_label=0, random_state=0
+    ... )
+    >>> model.fit(scale(X), y).predict_proba(scale(X)).shape
+    (569, 2)
+    """
+
+    def __init__(
+        self,
+        min_tpr: float | None = None,
+        *,
+        min_tnr: float | None = None,
+        min_accuracy: float | None = None,
+        effort: str = "default",
+        Cs: ArrayLike | None = None,
+        kernel: str = "linear",
+        gammas: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_bootstraps: int = 500,
+        epsilon: float = np.inf,
+        reliability: str = "accuracy",
+        calibration: str | None = None,
+        pos_label: Any = None,
+        tol: float = 1e-3,
+        n_components: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            Cs,
+            kernel=kernel,
+            gammas=gammas,
+            degree=degree,
+            coef0=coef0,
+            n_bootstraps=n_bootstraps,
+            epsilon=epsilon,
+            reliability=reliability,
+            calibration=calibration,
+            pos_label=pos_label,
+            tol=tol,
+            n_components=n_components,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.min_tpr = min_tpr
+        self.min_tnr = min_tnr
+        self.min_accuracy = min_accuracy
+        self.effort = effort
+
+    @with_callbacks
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ConstrainedBootstrapSVC:
+        """Fit all members and weigh the hyperparameter values.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Training records; their kernel values (n_samples, n_samples) if precomputed.
+        y : array-like, shape (n_samples,)
+            Labels, two classes with at least two records each.
+        sample_weight : array-like, shape (n_samples,), optional
+            Multiplicity of each record in the price and in the rates of a bag; a record of weight
+            0 counts as absent.
+
+        Returns
+        -------
+        self : ConstrainedBootstrapSVC
+            Fitted estimator.
+        """
+        floors = {name: getattr(self, name) for name in FLOORS}
+        self._fit_floors([self], [floors], X, y, sample_weight)
+        return self
+
+    def fit_floors(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        floors: Iterable[Mapping[str, float]],
+        sample_weight: ArrayLike | None = None,
+    ) -> list[ConstrainedBootstrapSVC]:
+        """Fit one model for each of several floors at once, on the same bags.
+
+        Neighbouring floors share their starts, and the plain SVMs are fitted once.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        floors : iterable of dict
+            Floors ``min_tpr``, ``min_tnr``, ``min_accuracy`` of each model, best in increasing
+            order, such as ``[{"min_tpr": 0.5}, {"min_tpr": 0.9}]``.
+
+        Returns
+        -------
+        list of ConstrainedBootstrapSVC
+            Fitted copies with these floors; this model is left as it is.
+        """
+        wishes = [dict(floor) for floor in floors]
+        models = []
+        for wish in wishes:
+            unknown = set(wish) - set(FLOORS)
+            if unknown or not wish:
+                raise ValueError(f"floors must be dicts with keys among {FLOORS}, got {wish!r}.")
+            models.append(copy.copy(self).set_params(**({name: None for name in FLOORS} | wish)))
+        if not models:
+            raise ValueError("floors must name at least one floor.")
+        self._fit_floors(models, wishes, X, y, sample_weight)
+        return models
+
+    def _fit_floors(
+        self,
+        models: list[ConstrainedBootstrapSVC],
+        wishes: list[dict[str, Any]],
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+    ) -> None:
+        check_option("effort", self.effort, tuple(EFFORT))
+        floors = [[check_floor(name, wish.get(name)) for name in FLOORS] for wish in wishes]
+        setting = models[0]._set_up(X, y, sample_weight, passes=2)
+        rng = setting.kernel["rng"]
+        fits = fit_constrained_members(
+            setting.data.X,
+            setting.data.positive,
+            setting.counts,
+            kernel=setting.kernel,
+            gammas=setting.gammas,
+            Cs=setting.Cs,
+            floors=np.array(floors),
+            weight=setting.data.weight,
+            effort=self.effort,
+            tol=self.tol,
+            tally=setting.tally,
+            n_jobs=self.n_jobs,
+            report=setting.progress,
+            # A child: the bags and landmarks are those of `BootstrapSVC` with the same state.
+            seed=int(rng.spawn(1)[0].integers(2**31)),
+        )
+        seen = {name: getattr(models[0], name) for name in SEEN if hasattr(models[0], name)}
+        for model, fit in zip(models, fits, strict=True):
+            for name, value in seen.items():
+                setattr(model, name, value)
+            model._settle(setting, fit.members, fit.training)
+            model._note_quality(fit)
+        setting.progress.finish()
+
+    def _note_quality(self, fit: FloorFit) -> None:
+        self.proven_, self.replaced_ = fit.proven, fit.replaced
+        n, n_replaced = fit.replaced.size, int(fit.replaced.sum())
+        gaps = self.duality_gap_[~fit.replaced]
+        middle = f"{np.median(gaps):.2%}" if gaps.size else "not defined"
+        self.summary_ = (
+            f"{n} members: {fit.proven.mean():.0%} proven optimal, median gap to the proven bound "
+            f"{middle}, {n_replaced} replaced by plain SVMs because their floors clash."
+        )
+        if n_replaced:
+            message = (
+                f"{n_replaced} of {n} members have no known feasible point: their floors clash in "
+                f"their bags. Plain SVMs vote in their place, see replaced_."
+            )
+            warnings.warn(message, UserWarning, stacklevel=4)
+
+    def _repr_html_inner(self) -> str:
+        """HTML of the estimator; of a fitted one with its summary."""
+        html: str = super()._repr_html_inner()
+        return html + f"<p>{escape(self.summary_)}</p>" if hasattr(self, "summary_") else html
+
+
+#: What validation notes on the model that saw the data.
+SEEN = ("n_features_in_", "feature_names_in_")
+
+
+def check_floor(name: str, value: Any) -> float:
+    """Return the floor, 0 for none."""
+    if value is None:
+        return 0.0
+    check_number(name, value, 0, 1, "None or a number in [0, 1]")
+    return float(value)

@@ -1,0 +1,359 @@
+"""One SVM whose rates on the training records have a floor under them (CSVM)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svmproba.estimators._validation import (
+    Floats,
+    as_generator,
+    check_confidence,
+    check_gammas,
+    check_number,
+    check_option,
+    training_set,
+)
+from svmproba.solvers.constrained import (
+    BOUNDS,
+    EFFORT,
+    Constrained,
+    needed_mass,
+    solve_constrained,
+)
+from svmproba.solvers.exact import solve_exact
+from svmproba.solvers.features import fit_features
+from svmproba.solvers.floors import RULES, sample_floor
+from svmproba.solvers.kernels import Rows, check_kernel
+
+SOLVERS = ("search", "bb", "scip", "gurobi", "cplex")
+FLOORS = ("min_tpr", "min_tnr", "min_accuracy")
+DEFAULT_SECONDS = 60.0
+
+
+class ConstrainedSVC(ClassifierMixin, BaseEstimator):
+    r"""Support vector machine with floors under its rates on the training records.
+
+    .. math::
+        \min_{w,b,\xi,\zeta}\ \tfrac12\|w\|^2+C\sum_i\xi_i\quad\text{s.t.}\quad
+        y_i(w^\top x_i+b)\ge1-\xi_i,\quad \zeta_i=1\Rightarrow\xi_i=0,\quad
+        \frac{\sum_{i\in G}\zeta_i}{|G|}\ge\lambda_G,
+
+    with a floor :math:`\lambda` under the true positive rate, the true negative rate or the
+    accuracy [1]_. As in the paper a record counts as right only where its margin is at least 1,
+    so the rate of right signs is at least as high. The paper's objective has no
+    :math:`\frac12`: its C is twice this one.
+
+    The problem is a mixed-integer one. A search gives a strictly feasible solution in
+    milliseconds and says how far it can be from the optimum; ``solver="bb"`` and the solvers of
+    others go on until they have a proof or no time. A floor under one class can always be met; two
+    floors may clash, which is an error that names the best second rate that was found.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of slack, on the scale :math:`\frac12\|w\|^2+C\sum\xi`.
+    min_tpr : float or None, default=None
+        Floor under the rate of the class of interest.
+    min_tnr : float or None, default=None
+        Floor under the rate of the other class.
+    min_accuracy : float or None, default=None
+        Floor under the share of right records.
+    confidence : float or None, default=None
+        None: the floors are rates of the sample. A number in (0, 1): they are rates wanted of the
+        population, and the sample must do so much better that a test would believe in them. The
+        test presumes a classifier fixed before it saw the records, which this one is not: the
+        confidence is nominal.
+    confidence_rule : {"exact", "hoeffding"}, default="exact"
+        That test: by the binomial distribution, or by Hoeffding's inequality.
+    solver : {"search", "bb", "scip", "gurobi", "cplex"}, default="search"
+        Search alone, our branch and bound, or a mixed-integer solver started from our solution.
+    effort : {"fast", "default", "thorough"}, default="default"
+        Convex problems that the search may solve; it does not depend on the machine.
+    bound : {"svm", "quantile", "bb"}, default="svm"
+        Lower bound of the optimum with ``solver="search"``: the plain SVM, which costs nothing, the
+        first node of the branch and bound, or all of it.
+    time_limit : float or None, default=None
+        Seconds for the branch and bound, or for the other solvers (None: 60).
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
+        Kernel. With ``"precomputed"``, X is the matrix of kernel values with the training records.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Parameter of the kernels rbf, poly and sigmoid.
+    degree : int, default=3
+        Degree of the kernel poly.
+    coef0 : float, default=0.0
+        Offset of the kernels poly and sigmoid.
+    n_components : int or None, default=None
+        Number of Nyström landmarks beyond 4000 records; None: 300.
+    pos_label : label or None, default=None
+        The class of interest. None: the larger label.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts of the search and the landmarks.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (1, n_features_in_)
+        Coefficients, for the linear kernel only; positive scores speak for ``classes_[1]``.
+    intercept_ : ndarray, shape (1,)
+        Bias.
+    objective_ : float
+        Objective of the solution.
+    bound_ : float
+        Proven lower bound of the optimum.
+    optimality_gap_ : float
+        :math:`(\text{objective}-\text{bound})/\text{objective}`.
+    status_ : {"optimal", "feasible"}
+        Whether the solution is proven to be optimal.
+    satisfied_ : ndarray of bool, shape (n_samples,)
+        Records with a margin of at least 1; False for records of weight 0.
+    rates_ : dict
+        Rates ``"tpr"``, ``"tnr"`` and ``"accuracy"`` of the training records, counted by margins.
+    floors_ : dict
+        The floors in force on the sample.
+    n_solves_ : int
+        Convex problems that were solved.
+    classes_ : ndarray, shape (2,)
+        Labels, sorted.
+    pos_label_ : label
+        The class of interest.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns, where X has string names.
+
+    References
+    ----------
+    .. [1] S. Benítez-Peña, R. Blanquero, E. Carrizosa and P. Ramírez-Cobo (2019). *On support
+       vector machines under a multiple-cost scenario*. Advances in Data Analysis and
+       Classification 13.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from svmproba import ConstrainedSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ConstrainedSVC(C=0.01, min_tpr=0.95, pos_label=0, effort="fast", random_state=0)
+    >>> bool(model.fit(scale(X), y).rates_["tpr"] >= 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        min_tpr: float | None = None,
+        min_tnr: float | None = None,
+        min_accuracy: float | None = None,
+        confidence: float | None = None,
+        confidence_rule: str = "exact",
+        solver: str = "search",
+        effort: str = "default",
+        bound: str = "svm",
+        time_limit: float | None = None,
+        kernel: str = "linear",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_components: int | None = None,
+        pos_label: Any = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.C = C
+        self.min_tpr = min_tpr
+        self.min_tnr = min_tnr
+        self.min_accuracy = min_accuracy
+        self.confidence = confidence
+        self.confidence_rule = confidence_rule
+        self.solver = solver
+        self.effort = effort
+        self.bound = bound
+        self.time_limit = time_limit
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ConstrainedSVC:
+        """Find the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Training records; their kernel values (n_samples, n_samples) if precomputed. Sparse
+            ones are stored densely by the search.
+        y : array-like, shape (n_samples,)
+            Labels of two classes.
+        sample_weight : array-like, shape (n_samples,), optional
+            Multiplicities: a record of weight 2 counts as two, in the price and in the rates.
+
+        Returns
+        -------
+        self : ConstrainedSVC
+            Fitted estimator.
+        """
+        self._check_parameters()
+        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        weighing = (sample_weight, None, self.pos_label)
+        data = training_set(rows, labels, *weighing, pairwise=self.kernel == "precomputed", least=1)
+        (gamma,) = check_gammas(self.gamma, self.kernel, data.X, data.weight)
+        rng = as_generator(self.random_state)
+        kernel = {name: getattr(self, name) for name in ("kernel", "degree", "coef0")}
+        self._feature_map, table = fit_features(
+            data.X, gamma=gamma, rng=rng, n_components=self.n_components, **kernel
+        )
+        signs = np.where(data.positive, 1.0, -1.0)
+        weight = np.ones(len(signs)) if data.weight is None else data.weight
+        self.floors_ = self._sample_floors(signs, weight)
+        seed = int(rng.integers(2**31))
+        found = self._solve(table, signs, weight, self.floors_, seed)
+        if found.coef is None:
+            raise ValueError(self._clash(table, signs, weight, seed))
+        self._present, self._plus = data.present, data.plus
+        self.classes_, self.pos_label_ = data.classes, data.classes[data.plus]
+        flip = 1.0 if data.plus == 1 else -1.0
+        self._coef, self.intercept_ = flip * found.coef, np.array([flip * found.intercept])
+        self.objective_, self.bound_, self.status_ = found.objective, found.bound, found.status
+        self.optimality_gap_, self.n_solves_ = found.gap, found.solves
+        self.satisfied_ = data.spread(np.asarray(found.satisfied), False)
+        self.rates_ = margin_rates(found.satisfied, data.positive, weight)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_number("C", self.C, np.finfo(np.float64).tiny, np.finfo(np.float64).max, "positive")
+        check_kernel(self.kernel, self.degree, self.coef0)
+        for name in FLOORS:
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), 0, 1, "None or a number in [0, 1]")
+        check_option("solver", self.solver, SOLVERS)
+        check_option("effort", self.effort, tuple(EFFORT))
+        check_option("bound", self.bound, BOUNDS)
+        check_option("confidence_rule", self.confidence_rule, RULES)
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, 0, np.inf, "None or a number >= 0")
+
+    def _sample_floors(self, signs: Floats, weight: Floats) -> dict[str, float]:
+        """Floors under the rates of the sample, by name."""
+        floors = {name: getattr(self, name) for name in FLOORS if getattr(self, name) is not None}
+        if self.confidence is None:
+            return floors
+        sizes = {"min_tpr": signs > 0, "min_tnr": signs < 0, "min_accuracy": signs != 0}
+        # Several floors at once: each may fail with its share of the probability.
+        confidence = 1 - (1 - self.confidence) / max(1, len(floors))
+        return {
+            name: sample_floor(
+                floor, round(float(weight[sizes[name]].sum())), confidence, self.confidence_rule
+            )
+            for name, floor in floors.items()
+        }
+
+    def _solve(
+        self, table: Rows, signs: Floats, weight: Floats, floors: dict[str, float], seed: int
+    ) -> Constrained:
+        need = needed_mass(signs, weight, **floors)
+        shared: dict[str, Any] = {"need": need, "weight": weight, "seed": seed}
+        shared["effort"] = self.effort
+        if self.solver in ("search", "bb"):
+            bound = "bb" if self.solver == "bb" else self.bound
+            return solve_constrained(
+                table, signs, self.C, bound=bound, time_limit=self.time_limit, **shared
+            )
+        seconds = DEFAULT_SECONDS if self.time_limit is None else self.time_limit
+        return solve_exact(table, signs, self.C, solver=self.solver, time_limit=seconds, **shared)
+
+    def _clash(self, table: Rows, signs: Floats, weight: Floats, seed: int) -> str:
+        """Say which value of the last floor goes with the others, by bisection."""
+        floors = dict(self.floors_)
+        last, wanted = floors.popitem()
+        low, high = 0.0, wanted
+        for _ in range(8):
+            middle = (low + high) / 2
+            need = needed_mass(signs, weight, **floors, **{last: middle})
+            found = solve_constrained(
+                table, signs, self.C, need=need, weight=weight, effort="fast", seed=seed
+            )
+            if found.coef is None:
+                high = middle
+            else:
+                reached = margin_rates(found.satisfied, signs > 0, weight)
+                low = max(low, reached[last.removeprefix("min_")])
+        others = " and ".join(f"{name}={floor:g}" for name, floor in floors.items())
+        return (
+            f"The floors clash: with {others} no solution was found that also has "
+            f"{last}={wanted:g}; the best {last} that was found is {low:.4g}."
+        )
+
+    @property
+    def coef_(self) -> Floats:
+        """Coefficients, for the linear kernel only."""
+        if self._feature_map.kernel != "linear":
+            raise AttributeError("coef_ is only available with kernel='linear'.")
+        coef: Floats = self._feature_map.input_coef(self._coef[np.newaxis])
+        return coef
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Score of every record, positive for ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            Scores.
+        """
+        check_is_fitted(self, "intercept_")
+        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        if self._present is not None and self.kernel == "precomputed":
+            rows = rows[:, self._present]
+        scores: Floats = self._feature_map.transform(rows) @ self._coef + self.intercept_[0]
+        return scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Labels by the sign of the score; 0 speaks for the smaller label, as in scikit-learn.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            Labels.
+        """
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
+
+    def __sklearn_tags__(self) -> Tags:
+        """Two classes; sparse rows; pairwise with a precomputed kernel."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def margin_rates(
+    satisfied: NDArray[np.bool_], positive: NDArray[np.bool_], weight: Floats
+) -> dict[str, float]:
+    """Rates of the classes and of all records, counted by margins of at least 1."""
+    groups = {"tpr": positive, "tnr": ~positive, "accuracy": np.ones_like(positive)}
+    return {
+        name: float(weight[group & satisfied].sum() / weight[group].sum())
+        for name, group in groups.items()
+    }

@@ -1,0 +1,132 @@
+"""Constrained SVMs for all bags, all C and a grid of floors at once.
+
+One compiled call follows one bag through the grid of C; each problem starts from its neighbours'
+choices (see :mod:`~svmproba.solvers.search`). Bags are independent, so the result does not depend
+on the number of jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from .constrained import needed_mass, polish, prepare, run_search
+from .engine import Ensemble, fit_ensemble
+from .problem import Array
+from .search import FEASIBLE, NONE_FOUND, OPTIMAL
+
+#: Convex solutions spent on one problem, by effort; neighbours share what they find.
+EFFORT = {"fast": 20, "default": 350, "thorough": 1500}
+
+
+class ConstrainedEnsemble(NamedTuple):
+    """The fitted models, and how good each one is known to be."""
+
+    coef: Array  # (n_floors, n_C, n_bags, d)
+    intercept: Array  # (n_floors, n_C, n_bags)
+    objective: Array  # (n_floors, n_C, n_bags)
+    bound: Array  # (n_floors, n_C, n_bags), proven lower bounds
+    status: Any  # (n_floors, n_C, n_bags), OPTIMAL, FEASIBLE, IMPOSSIBLE or NONE_FOUND
+
+
+def fit_constrained(
+    rows: Any,
+    signs: Array,
+    counts: Any,
+    grid: Array,
+    floors: Array,
+    *,
+    plain: Ensemble | None = None,
+    effort: str = "default",
+    n_jobs: int | None = None,
+    seed: int = 0,
+    report: Callable[[int], None] | None = None,
+) -> ConstrainedEnsemble:
+    """Solve the constrained SVM of every bag for every C and all floors.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    signs : array of shape (n,)
+        Labels in {-1.0, +1.0}.
+    counts : array of shape (n_bags, n)
+        How often each record is in each bag.
+    grid : array of shape (n_C,)
+        Increasing values of C, on the scale of ``||w||^2 / 2``.
+    floors : array of shape (n_floors, 3)
+        Floors under the true positive rate, the true negative rate and the accuracy, 0 for none;
+        best in increasing order. Where all three are 0 the models are the plain ones.
+    plain : Ensemble, optional
+        Plain SVMs of the same bags and grid; fitted here if they are asked for.
+    effort : {"fast", "default", "thorough"}, default="default"
+        Convex solutions to spend on one problem.
+    n_jobs : int, optional
+        As in joblib; threads unless ``joblib.parallel_config`` says otherwise.
+    seed : int, default=0
+    report : callable, optional
+        Called with the number of bags just finished.
+
+    Returns
+    -------
+    ConstrainedEnsemble
+        Models without a feasible point are NaN.
+    """
+    if effort not in EFFORT:
+        raise ValueError(f"effort must be one of {tuple(EFFORT)}, got {effort!r}.")
+    grid, floors = np.array(grid, np.float64), np.array(floors, np.float64)
+    free = ~floors.any(axis=1)
+    if free.any() and plain is None:
+        plain = fit_ensemble(rows, signs, counts, grid, n_jobs=n_jobs)
+    shape = (len(floors), len(grid), counts.shape[0])
+    coef, intercept = np.empty((*shape, rows.shape[1])), np.empty(shape)
+    values, bound, status = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator", mmap_mode="c")
+    results = parallel(
+        delayed(_fit_bag)(
+            rows, signs, np.asarray(c, np.float64), grid, floors, EFFORT[effort], seed
+        )
+        for c in counts
+    )
+    for b, result in enumerate(results):
+        coef[:, :, b], intercept[:, :, b] = result[0], result[1]
+        values[:, :, b], bound[:, :, b], status[:, :, b] = result[2:]
+        if report is not None:
+            report(1)
+    if plain is not None:
+        coef[free], intercept[free] = plain.coef, plain.intercept
+    return ConstrainedEnsemble(coef, intercept, values, bound, status)
+
+
+def _fit_bag(
+    rows: Any, signs: Array, weight: Array, grid: Array, floors: Array, solves: int, seed: int
+) -> tuple[Array, Array, Array, Array, Any]:
+    """Models of one bag: weights, bias, objective, bound, status, each (n_floors, n_C, ...)."""
+    n_floors, n_grid, d = len(floors), len(grid), rows.shape[1]
+    shape = (n_floors, n_grid)
+    coef, intercept = np.full((*shape, d), np.nan), np.full(shape, np.nan)
+    values, bound = np.full(shape, np.inf), np.zeros(shape)
+    mass = [weight[signs > 0.0].sum(), weight[signs < 0.0].sum()]
+    if min(mass) == 0.0:  # one class: its constant classifier costs nothing
+        sign = 1.0 if mass[0] > 0.0 else -1.0
+        zero = np.zeros(shape)
+        return np.zeros((*shape, d)), np.full(shape, sign), zero, zero, np.full(shape, OPTIMAL)
+    needs = np.array([needed_mass(signs, weight, *floor) for floor in floors])
+    bag = prepare(rows, signs, weight, n_floors)
+    points, found, codes, _ = run_search(bag, grid, needs, solves, seed, np.zeros(0, np.bool_))
+    part, y, c = rows[bag.here], signs[bag.here], weight[bag.here]
+    for k in range(n_floors):
+        for j in range(n_grid):
+            value, lower = found[j, k]
+            bound[k, j] = value if codes[j, k] == OPTIMAL else lower
+            best = None
+            if codes[j, k] in (OPTIMAL, FEASIBLE):
+                best = polish(part, y, c, grid[j], needs[k], points[j, k, :d])
+            if best is not None:
+                coef[k, j], intercept[k, j], values[k, j] = best
+                bound[k, j] = min(bound[k, j], values[k, j])
+            elif codes[j, k] != NONE_FOUND:
+                codes[j, k] = NONE_FOUND
+    return coef, intercept, values, bound, codes.T

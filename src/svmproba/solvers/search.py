@@ -1,0 +1,243 @@
+r"""Search for the records whose margins should be hard, for all C and floors of one bag.
+
+For a choice :math:`S` of hard margins the problem is convex. The search starts from several
+choices (that of the last C, of the last floor, of a rising penalty on the records that come
+closest), swaps records while that lowers the objective, and then releases some at random and
+repairs, over and over. Its effort is counted in convex solutions, so results do not depend on the
+machine, and a larger budget continues where a smaller one stops.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .moves import DONE, SEED, SOLVES
+from .pivots import ALPHA, CAP, LEAD, NORM, copy_slot
+from .problem import JIT, entry
+from .swaps import (
+    BEST,
+    GOAL,
+    HERE,
+    KEPT,
+    KEY,
+    MOVING,
+    PLAIN,
+    ROUNDING,
+    descend,
+    draw,
+    missing,
+    refill,
+    releases,
+    sort,
+    switch,
+    useful,
+)
+
+# Outcomes.
+OPTIMAL, FEASIBLE, IMPOSSIBLE, NONE_FOUND = range(4)
+# What a search starts from.
+_LAST_C, _LAST_FLOORS, _PENALTY, _CALLER = (np.int64(k) for k in range(4))
+
+#: Releases in a disturbance: from 2 to this. Worse places are accepted up to this share.
+_RELEASES, _ACCEPTED = 10, 2e-3
+#: Share of second and later choices in a repair.
+_SECOND = 0.2
+#: Disturbed rankings tried before it is said that no point was found, and their noise in margins.
+_RANKINGS, _NOISE = 20, 2.0
+#: Convex solutions after which the search turns from the best place to a new start, or back; how
+#: much above the best value a new start may be.
+_CHAIN, _NEW = 300, 0.02
+#: The first C of all, times the sum of the squares of the rows.
+_FIRST_C = 10.0
+#: Slack at which a penalised choice is made hard, and rounds until then.
+_NEARLY, _ROUNDS = 1e-2, 20
+
+
+@njit(**JIT)
+def _choose(t, C, cap):
+    """Set the goal ``cap * mass`` for the records with the largest keys, as the floors need."""
+    key, goal, rest, index, order = t.work[0], t.work[GOAL], t.need.copy(), t.lists[0], t.work[KEY]
+    for i in range(goal.shape[0]):
+        key[i], index[i] = -order[i], i
+    sort(key, index, goal.shape[0])
+    for a in range(goal.shape[0]):
+        i = index[a]
+        needed = useful(t, i, rest)
+        goal[i] = (cap if needed else C) * t.base[i]
+        for g in range(3):
+            rest[g] -= t.mass[i] * (t.group[i] >> g & 1) if needed else 0.0
+
+
+@njit(**JIT, inline="always")
+def _disturb(t, move, C, short):
+    """Release some records at random, the gainful more often, and repair; returns the value."""
+    key, index, v = t.work[0], t.lists[0], 0.0
+    for _ in range(2 + np.int64(draw(t.tally) * (_RELEASES - 1))):
+        m, total, a = releases(t, C, key, index), 0.0, 0
+        for b in range(m):
+            total += np.sqrt(-key[b])
+        x = draw(t.tally) * total
+        while a + 1 < m and x > np.sqrt(-key[a]):
+            x -= np.sqrt(-key[a])
+            a += 1
+        if m > 0 and v < np.inf:
+            t.banned[index[a]] = draw(t.tally) < 0.5
+            _, v = switch(t, move, index[a], C * t.base[index[a]], np.inf)
+    v = refill(t, move, v, np.inf, _SECOND, short)
+    for i in range(t.banned.shape[0]):
+        t.banned[i] = False
+    return v
+
+
+@njit(**JIT)
+def _start(t, move, C, kind, k, noise, chosen, cutoff):
+    """Solve for the first choice of the k-th floors into slot 0; returns its value."""
+    p, key, goal, lead, cap = t.p, t.work[KEY], t.work[GOAL], t.p.f[0, LEAD], t.p.f[0, CAP]
+    copy_slot(p, KEPT + k - kind if kind <= _LAST_FLOORS else PLAIN, MOVING)
+    rounds, factor = 0, 2.0
+    for i in range(key.shape[0]):
+        key[i] = lead[i] + (1e6 if cap[i] == np.inf else 0.0)
+        if noise > 0.0:
+            key[i] += noise * (draw(t.tally) + draw(t.tally) - 1.0)
+        goal[i] = np.inf if cap[i] == np.inf else C * t.base[i]
+        if kind == _CALLER:
+            goal[i] = np.inf if chosen[i] else C * t.base[i]
+    if kind == _LAST_FLOORS:
+        _choose(t, C, np.inf)
+    if kind == _PENALTY:
+        rounds = _ROUNDS
+    for _ in range(rounds):
+        _choose(t, C, factor * C)
+        if move(p, goal, np.inf, True, t.tally)[0] != DONE:
+            return np.inf
+        for i in range(key.shape[0]):
+            key[i] = lead[i]
+        _choose(t, C, np.inf)
+        worst = 0.0
+        for i in range(key.shape[0]):
+            worst = max(worst, -lead[i] if goal[i] == np.inf else 0.0)
+        if worst < _NEARLY:
+            break
+        factor *= 2.0
+    return move(p, goal, cutoff, True, t.tally)[1]
+
+
+@njit(**JIT, inline="always")
+def _improve(t, move, C, k, chosen, best, solves, short):
+    """Improve slot BEST, whose value is given, until the budget is spent; returns its value."""
+    p, idle, here, v = t.p, 0, best, best
+    turn, afresh = t.tally[SOLVES] + _CHAIN, False
+    copy_slot(p, BEST, MOVING)
+    while True:
+        if v < np.inf:
+            v = descend(t, move, C, v, solves, short)
+            if v < here * (1.0 + _ACCEPTED):
+                here = v
+                copy_slot(p, MOVING, HERE)
+        if v < best:
+            best = v
+            copy_slot(p, MOVING, BEST)
+        before = t.tally[SOLVES]
+        if before >= solves or idle >= 100:
+            return best
+        if before >= turn:
+            turn, afresh = before + _CHAIN, not afresh
+            here = np.inf if afresh else best
+            copy_slot(p, BEST, HERE)
+        copy_slot(p, HERE, MOVING)
+        if here == np.inf:
+            v = _start(t, move, C, _PENALTY, k, _NOISE, chosen, best * (1.0 + _NEW))
+        else:
+            v = _disturb(t, move, C, short)
+        idle = idle + 1 if t.tally[SOLVES] - before <= 1 else 0  # nothing to release
+
+
+@entry
+def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values, codes, kept):
+    """Solve one bag for every C and all floors.
+
+    Parameters
+    ----------
+    t : Task
+        With ``KEPT + len(needs)`` slots.
+    move : function
+        :func:`svmproba.solvers.moves.move`, by its address.
+    grid : array of shape (n_C,)
+        Increasing values of C.
+    needs : array of shape (n_floors, 3)
+        Mass that must have its margin: positives, negatives, all. Best in increasing order.
+    solves : int
+        Convex solutions to spend on one problem.
+    seed : int
+    alpha : array of shape (n,)
+        Where to begin: balanced multipliers within the bounds of C = 1.
+    chosen : boolean array of shape (n,) or (0,)
+        A choice of hard margins to start with.
+    points : array of shape (n_C, n_floors, width)
+        Overwritten: weights, the bias at column d.
+    values : array of shape (n_C, n_floors, 2)
+        Overwritten: value, and that of the plain SVM, a lower bound.
+    codes : array of shape (n_C, n_floors)
+        Overwritten: outcomes.
+    kept : boolean array of shape (n_C, n_floors, n)
+        Overwritten: the hard margins.
+    """
+    p, goal, n = t.p, t.work[GOAL], t.mass.shape[0]
+    ready, total, short = np.zeros(needs.shape[0], np.bool_), np.zeros(3), np.empty(3)
+    squares = 0.0
+    for i in range(n):
+        squares += t.base[i] * p.z[NORM, i] ** 2
+        for g in range(3):
+            total[g] += t.mass[i] * (t.group[i] >> g & 1)
+    C = min(_FIRST_C / squares, grid[0])  # at a small C almost any start is near the solution
+    for i in range(n):
+        goal[i] = C * t.base[i]
+        p.f[0, CAP, i], p.f[0, ALPHA, i] = goal[i], C * alpha[i]
+    move(p, goal, np.inf, False, t.tally)
+    for c in range(grid.shape[0]):
+        C = grid[c]
+        if c > 0:
+            copy_slot(p, PLAIN, MOVING)
+        for i in range(n):
+            goal[i] = C * t.base[i]
+        _, plain = move(p, goal, np.inf, True, t.tally)
+        copy_slot(p, MOVING, PLAIN)
+        for floors in range(needs.shape[0]):
+            k = np.int64(floors)
+            t.tally[SOLVES], t.tally[SEED] = 0, seed + 7919 * (c * needs.shape[0] + k)
+            every = True  # no choice to make
+            for g in range(3):
+                t.need[g] = needs[k, g]
+                every = every and (needs[k, g] == 0.0 or needs[k, g] > total[g] - ROUNDING)
+            copy_slot(p, PLAIN, MOVING)
+            best, code, held = plain, OPTIMAL, not missing(t, short, True)
+            if not held:
+                best, first = np.inf, 0
+                for kind in (_CALLER, _LAST_C, _LAST_FLOORS, _PENALTY):
+                    absent = (kind == _CALLER and chosen.shape[0] == 0) or (
+                        kind <= _LAST_FLOORS and (k < kind or not ready[k - kind])
+                    )
+                    if absent or (every and best < np.inf):
+                        continue
+                    v = _start(t, move, C, kind, k, 0.0, chosen, best)
+                    if v < best:
+                        best = v
+                        copy_slot(p, MOVING, BEST)
+                while best == np.inf and not every and first < _RANKINGS:
+                    first += 1
+                    best = _start(t, move, C, _PENALTY, k, _NOISE, chosen, np.inf)
+                    copy_slot(p, MOVING, BEST)
+                code = IMPOSSIBLE if every else NONE_FOUND
+                if best < np.inf:
+                    code = OPTIMAL if every else FEASIBLE
+                    if not every:
+                        best = _improve(t, move, C, k, chosen, best, solves, short)
+                    copy_slot(p, BEST, MOVING)
+                    copy_slot(p, BEST, KEPT + k)
+            ready[k] = not held and best < np.inf
+            values[c, k, 0], values[c, k, 1], codes[c, k] = best, plain, code
+            for j in range(points.shape[2]):
+                points[c, k, j] = p.v[0, j]
+            for i in range(n):
+                kept[c, k, i] = ready[k] and p.f[0, CAP, i] == np.inf

@@ -1,0 +1,281 @@
+"""`ConstrainedSVC` and `ConstrainedBootstrapSVC` (CEBB2)."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import scale
+from sklearn.svm import SVC
+
+from svmproba import CEBB2, BootstrapSVC, ConstrainedBootstrapSVC, ConstrainedSVC
+from svmproba.solvers.floors import sample_floor
+
+SMALL = {"Cs": [0.05, 0.5], "n_bootstraps": 25, "random_state": 0}
+
+
+def table(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) < n // 3).astype(int)
+    return rng.normal(size=(n, 3)) + y[:, np.newaxis] * [1.2, 0.5, 0.0], y
+
+
+@pytest.fixture(scope="module")
+def data():
+    return table()
+
+
+@pytest.fixture(scope="module")
+def wisconsin():
+    X, y = load_breast_cancer(return_X_y=True)
+    chosen = np.random.default_rng(0).permutation(569)[:512]
+    return scale(X[chosen]), 1 - y[chosen]
+
+
+def margins(model, X, y):
+    signs = np.where(y == model.classes_[1], 1.0, -1.0)
+    return signs * model.decision_function(X)
+
+
+def hinge_objective(model, X, y, weight=1.0):
+    w = model.coef_[0]
+    slack = np.maximum(0.0, 1.0 - margins(model, X, y))
+    return 0.5 * w @ w + model.C * np.sum(weight * slack)
+
+
+# One machine
+
+
+@pytest.mark.parametrize(("C", "floor", "optimum"), [(2**-5, 0.97, 3.43244), (1.0, 0.97, 30.5267)])
+def test_known_optima(wisconsin, C, floor, optimum):
+    X, y = wisconsin
+    model = ConstrainedSVC(C / 2, min_tpr=floor, solver="bb", random_state=0).fit(X, y)
+    assert 2 * model.objective_ == pytest.approx(optimum, rel=1e-5)
+    assert model.status_ == "optimal"
+    assert model.optimality_gap_ <= 1e-6
+    assert model.objective_ == pytest.approx(hinge_objective(model, X, y))
+
+
+@pytest.mark.parametrize("floors", [{"min_tpr": 0.9}, {"min_tnr": 0.97}, {"min_accuracy": 0.7}])
+@pytest.mark.parametrize("pos_label", [0, 1])
+def test_floors_hold_by_margins(data, floors, pos_label):
+    X, y = data
+    model = ConstrainedSVC(0.1, **floors, pos_label=pos_label, effort="fast").fit(X, y)
+    held = margins(model, X, y) >= 1
+    assert np.array_equal(model.satisfied_, held)
+    counted = {
+        "min_tpr": held[y == pos_label].mean(),
+        "min_tnr": held[y != pos_label].mean(),
+        "min_accuracy": held.mean(),
+    }
+    (name,) = floors
+    assert counted[name] >= floors[name]
+    assert model.rates_[name.removeprefix("min_")] == pytest.approx(counted[name])
+    assert model.bound_ <= model.objective_ == pytest.approx(hinge_objective(model, X, y))
+
+
+def test_enumeration_of_all_choices():
+    X, y = table(15, seed=3)
+    C, need = 0.5, 4
+    best = min(_hard(X, y, C, set(chosen)) for chosen in combinations(np.flatnonzero(y == 1), need))
+    model = ConstrainedSVC(C, min_tpr=need / 5, solver="bb").fit(X, y)
+    assert model.status_ == "optimal"
+    assert model.objective_ == pytest.approx(best, rel=1e-3)
+
+
+def _hard(X, y, C, chosen):
+    """Objective where the chosen records must have their margin, by libsvm with large prices."""
+    weight = np.where(np.isin(np.arange(len(y)), list(chosen)), 1e5, 1.0)
+    model = SVC(kernel="linear", C=C, tol=1e-8).fit(X, y, sample_weight=weight)
+    slack = np.maximum(0.0, 1.0 - np.where(y == 1, 1, -1) * model.decision_function(X))
+    free = [i for i in range(len(y)) if i not in chosen]
+    return 0.5 * np.sum(model.coef_**2) + C * slack[free].sum()
+
+
+def test_without_floors_or_with_slack_ones_it_is_the_svm(wisconsin):
+    X, y = wisconsin
+    twin = SVC(kernel="linear", C=0.5, tol=1e-8).fit(X, y)
+    for floors in ({}, {"min_tpr": 0.5}):
+        model = ConstrainedSVC(0.5, **floors).fit(X, y)
+        assert model.status_ == "optimal"
+        assert model.n_solves_ <= 1
+        assert model.coef_ == pytest.approx(twin.coef_, abs=2e-3)
+
+
+def test_objective_rises_with_the_floor_and_stays_below_the_constant_classifier(data):
+    X, y = data
+    values = [
+        ConstrainedSVC(0.3, min_tpr=floor, random_state=0).fit(X, y).objective_
+        for floor in (0.0, 0.5, 0.8, 0.95, 1.0)
+    ]
+    assert np.all(np.diff(values) >= -1e-6 * values[-1])
+    assert values[-1] <= 2 * 0.3 * (y == 0).sum() * (1 + 1e-6)
+
+
+def test_weights_are_multiplicities(data):
+    X, y = data
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    weighted = ConstrainedSVC(0.2, min_tpr=0.9, solver="bb").fit(X, y, sample_weight=weight)
+    rows = np.repeat(np.arange(len(y)), weight.astype(int))
+    repeated = ConstrainedSVC(0.2, min_tpr=0.9, solver="bb").fit(X[rows], y[rows])
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-5)
+    assert not weighted.satisfied_[weight == 0].any()
+
+
+def test_clashing_floors_name_the_best_second_rate(data):
+    X, y = data
+    with pytest.raises(
+        ValueError, match=r"floors clash: with min_tpr=0.95 .* min_tnr=0.99; .*is 0"
+    ):
+        ConstrainedSVC(1.0, min_tpr=0.95, min_tnr=0.99, effort="fast").fit(X[:, 2:], y)
+
+
+def test_confidence_raises_the_floor(data):
+    X, y = data
+    model = ConstrainedSVC(0.1, min_tpr=0.6, confidence=0.9, effort="fast").fit(X, y)
+    assert model.floors_ == {"min_tpr": sample_floor(0.6, 20, 0.9)}
+    assert model.rates_["tpr"] >= model.floors_["min_tpr"] > 0.6
+    with pytest.raises(ValueError, match="needs at least 230 records"):
+        ConstrainedSVC(min_tpr=0.99, confidence=0.9).fit(X, y)
+
+
+def test_kernels(data):
+    X, y = data
+    K = rbf_kernel(X, gamma=0.5)
+    one = ConstrainedSVC(1.0, min_tpr=0.9, kernel="rbf", gamma=0.5, random_state=0).fit(X, y)
+    two = ConstrainedSVC(1.0, min_tpr=0.9, kernel="precomputed", random_state=0).fit(K, y)
+    assert one.objective_ == pytest.approx(two.objective_, rel=1e-3)
+    assert one.decision_function(X) == pytest.approx(two.decision_function(K), abs=0.05)
+    assert not hasattr(one, "coef_")
+
+
+def test_scip_agrees(data):
+    pytest.importorskip("pyscipopt")
+    X, y = data
+    ours = ConstrainedSVC(0.2, min_tpr=0.9, solver="bb").fit(X, y)
+    theirs = ConstrainedSVC(0.2, min_tpr=0.9, solver="scip", effort="fast").fit(X, y)
+    assert ours.status_ == theirs.status_ == "optimal"
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["gurobi", "cplex"])
+def test_a_missing_solver_is_named(data, solver):
+    package = {"gurobi": "gurobipy", "cplex": "cplex"}[solver]
+    try:
+        __import__(package)
+    except ImportError:
+        with pytest.raises(ImportError, match=f'pip install "{package}"'):
+            ConstrainedSVC(min_tpr=0.9, solver=solver).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"C": 0}, "C must be positive, got 0"),
+        ({"min_tpr": 1.2}, "min_tpr must be None or a number"),
+        ({"solver": "highs"}, "solver must be one of 'search', 'bb'"),
+        ({"effort": "lazy"}, "effort must be one of"),
+        ({"bound": "none"}, "bound must be one of"),
+        ({"confidence": 2}, "confidence must be a number"),
+        ({"time_limit": -1}, "time_limit must be"),
+    ],
+)
+def test_bad_parameters(data, params, message):
+    with pytest.raises(ValueError, match=message):
+        ConstrainedSVC(**params).fit(*data)
+
+
+# The ensemble
+
+
+def test_without_a_floor_it_is_ebb_to_the_last_vote(data):
+    X, y = data
+    plain = BootstrapSVC(**SMALL).fit(X, y)
+    model = ConstrainedBootstrapSVC(**SMALL).fit(X, y)
+    assert CEBB2 is ConstrainedBootstrapSVC
+    assert np.array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert np.array_equal(model.oob_proba_, plain.oob_proba_)
+    assert np.array_equal(model.weights_, plain.weights_)
+
+
+def test_every_member_keeps_the_floor_in_its_bag(data):
+    X, y = data
+    model = ConstrainedBootstrapSVC(0.9, **SMALL, effort="fast").fit(X, y)
+    assert not model.replaced_.any()
+    for k, row in enumerate(model.coef_):
+        for b, w in enumerate(row):
+            count = model.counts_[b] * (y == 1)
+            held = X @ w + model.intercept_[k, b] >= 1
+            assert (count * held).sum() >= np.ceil(0.9 * count.sum() - 1e-9)
+    assert np.all((model.duality_gap_ >= 0) & (model.duality_gap_ < 1))
+    scores = model.coef_ @ X.T + model.intercept_[:, :, np.newaxis]
+    expected = model.weights_ @ (scores > 0).mean(axis=1)
+    assert model.predict_proba(X)[:, 1] == pytest.approx(expected)
+    left_out = model.counts_ == 0
+    shares = ((scores > 0) * left_out).sum(axis=1) / left_out.sum(axis=0)
+    assert model.oob_proba_[:, 1] == pytest.approx(model.weights_ @ shares)
+
+
+def test_floors_at_once_equal_their_order(data):
+    X, y = data
+    floors = [{"min_tpr": 0.0}, {"min_tpr": 0.8}, {"min_tpr": 1.0}]
+    model = ConstrainedBootstrapSVC(**SMALL)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    found = model.fit_floors(frame, y, floors)
+    assert not hasattr(model, "intercept_")
+    assert [m.min_tpr for m in found] == [0.0, 0.8, 1.0]
+    assert found[2].feature_names_in_.tolist() == list("abc")
+    rising = [m.oob_proba_[y == 1, 1].mean() for m in found]
+    assert rising[0] < rising[2]
+    assert found[2].proven_.all()  # one convex problem each
+    again = ConstrainedBootstrapSVC(1.0, **SMALL).fit(X, y)
+    assert again.coef_ == pytest.approx(found[2].coef_, abs=1e-3)
+    for wrong in ([], [{}], [{"tpr": 0.5}]):
+        with pytest.raises(ValueError, match="floors must"):
+            model.fit_floors(X, y, wrong)
+
+
+def test_jobs_change_nothing_and_models_pickle(data):
+    X, y = data
+    one = ConstrainedBootstrapSVC(0.9, **SMALL, effort="fast").fit(X, y)
+    two = clone(one).set_params(n_jobs=2).fit(X, y)
+    assert np.array_equal(one.intercept_, two.intercept_)
+    same = pickle.loads(pickle.dumps(one))
+    assert np.array_equal(same.predict_proba(X), one.predict_proba(X))
+
+
+def test_everything_else_works_as_in_ebb(data):
+    X, y = data
+    model = ConstrainedBootstrapSVC(0.9, **SMALL, effort="fast", calibration="platt").fit(X, y)
+    assert model.with_rate(tpr=0.97).oob_tpr_ >= 0.97
+    assert model.with_calibration(None).rate_curve().tpr[0] == 1
+    assert model.predict_proba_interval(X[:3], kind="simulation").shape == (3, 2)
+    assert set(model.decide(X, fn_cost=5.0)) <= {0, 1}
+    assert "proven optimal" in model.summary_
+    assert model.summary_ in model._repr_html_()
+
+
+def test_clashing_floors_are_replaced_and_told(data):
+    X, y = data
+    model = ConstrainedBootstrapSVC(1.0, min_tnr=1.0, **SMALL, effort="fast")
+    with pytest.warns(UserWarning, match="no known feasible point: their floors clash"):
+        model.fit(X, y)
+    assert model.replaced_.any()
+    assert np.isnan(model.duality_gap_[model.replaced_]).all()
+    plain = BootstrapSVC(**SMALL).fit(X, y)
+    assert np.array_equal(model.intercept_[model.replaced_], plain.intercept_[model.replaced_])
+
+
+def test_kernel_members(data):
+    X, y = data
+    model = ConstrainedBootstrapSVC(0.9, **SMALL, kernel="rbf", gammas=[0.2, 1.0], effort="fast")
+    assert model.fit(X, y).thetas_.shape == (4,)
+    assert (
+        model.oob_tpr_ > BootstrapSVC(**SMALL, kernel="rbf", gammas=[0.2, 1.0]).fit(X, y).oob_tpr_
+    )
