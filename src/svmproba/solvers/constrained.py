@@ -36,7 +36,7 @@ from .search import IMPOSSIBLE, OPTIMAL, search_bag
 from .swaps import GOAL, KEPT, Task, new_task, slightly_less
 
 #: Convex solutions spent on one problem, by effort.
-EFFORT = {"fast": 20, "default": 3000, "thorough": 12000}
+EFFORT = {"fast": 20, "default": 4000, "thorough": 15000}
 #: Convex solutions spent on one branch and bound, and at a time, between looks at the clock.
 _PROOF, _CHUNK = 20_000, 200
 #: Open nodes kept at most, and the relative gap that counts as a proof.
@@ -307,6 +307,11 @@ def solve_constrained(
         lower = max(lower, below)
         if value == np.inf and below == np.inf:
             code = IMPOSSIBLE
+    if code != IMPOSSIBLE and value == np.inf:
+        # A floor under one class is always met by its constant classifier.
+        point, value = np.zeros(len(point)), np.inf
+        if polish(rows, signs, weight, C, need, point[: len(bag.mean)]) is not None:
+            return _finished(rows, signs, weight, C, need, point, bag, value, lower, spent)
     if code == IMPOSSIBLE or value == np.inf:
         status = "infeasible" if code == IMPOSSIBLE else "no_feasible_point_found"
         return Constrained(None, np.nan, np.inf, float(lower), status, None, spent)

@@ -124,6 +124,10 @@ def _fit_bag(
             best = None
             if codes[j, k] in (OPTIMAL, FEASIBLE):
                 best = polish(part, y, c, grid[j], needs[k], points[j, k, :d])
+            elif codes[j, k] == NONE_FOUND:
+                # A floor under one class is always met by its constant classifier.
+                best = polish(part, y, c, grid[j], needs[k], np.zeros(d))
+                codes[j, k] = NONE_FOUND if best is None else FEASIBLE
             if best is not None:
                 coef[k, j], intercept[k, j], values[k, j] = best
                 bound[k, j] = min(bound[k, j], values[k, j])

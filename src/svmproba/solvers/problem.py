@@ -97,13 +97,12 @@ def class_scales(positive_mass: float, negative_mass: float) -> tuple[float, flo
 
 
 @entry
-def _settle(scores, signs, targets, base, grid, alphas):
-    """Clip, balance and sign the multipliers; returns their linear terms, hinge sums, totals.
+def _settle(scores, signs, targets, base, grid, alphas, hinge, linear, total):
+    """Clip, balance and sign the multipliers; fills in hinge sums, linear terms, totals.
 
     The totals are the hinge sums of the zero model, hard margins left out.
     """
     n_bags, n_grid, n = scores.shape
-    hinge, linear, total = np.zeros((3, n_bags, n_grid))
     for b in range(n_bags):
         for k in range(n_grid):
             score, alpha = scores[b, k], alphas[b, k]
@@ -124,7 +123,6 @@ def _settle(scores, signs, targets, base, grid, alphas):
                 value += x * targets[i]
                 alpha[i] = x * signs[i]
             hinge[b, k], total[b, k], linear[b, k] = loss, zero, value
-    return hinge, linear, total
 
 
 def certify(
@@ -175,7 +173,8 @@ def certify(
     for b in range(len(coef)):
         product(coef[b], rows.T, scores[b])
     scores += intercept[:, :, None]
-    hinge, linear, total = _settle(scores, signs, targets, base, grid, alphas)
+    hinge, linear, total = np.empty((3, *scores.shape[:2]))
+    _settle(scores, signs, targets, base, grid, alphas, hinge, linear, total)
     for b in range(len(coef)):
         product(alphas[b], rows, combined[b])
     primal = 0.5 * np.einsum("bkj,bkj->bk", coef, coef) + hinge

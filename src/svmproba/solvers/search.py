@@ -22,6 +22,7 @@ from .swaps import (
     KEPT,
     KEY,
     MOVING,
+    OTHER,
     PLAIN,
     ROUNDING,
     descend,
@@ -48,6 +49,8 @@ _RANKINGS, _NOISE = 20, 2.0
 #: Convex solutions after which the search turns from the best place to a new start, or back; how
 #: much above the best value a new start may be.
 _CHAIN, _NEW = 300, 0.02
+#: Crossings of a new place with the best one, and the share dropped of what one of them has alone.
+_CROSSINGS, _DROPPED = 4, 0.8
 #: The first C of all, times the sum of the squares of the rows.
 _FIRST_C = 10.0
 #: Slack at which a penalised choice is made hard, and rounds until then.
@@ -124,10 +127,28 @@ def _start(t, move, C, kind, k, noise, chosen, cutoff):
 
 
 @njit(**JIT, inline="always")
+def _cross(t, move, C, short):
+    """Keep what two places agree on and a little more, and repair; returns the value."""
+    p, goal = t.p, t.work[GOAL]
+    swap = draw(t.tally) < 0.5
+    copy_slot(p, OTHER if swap else BEST, MOVING)
+    for i in range(goal.shape[0]):
+        goal[i] = p.f[0, CAP, i]
+        alone = goal[i] == np.inf and p.f[BEST if swap else OTHER, CAP, i] < np.inf
+        if alone and draw(t.tally) < _DROPPED:
+            goal[i] = C * t.base[i]
+    v = move(p, goal, np.inf, True, t.tally)[1]
+    return refill(t, move, v, np.inf, _SECOND, short)
+
+
+@njit(**JIT, inline="always")
 def _improve(t, move, C, k, chosen, best, solves, short):
-    """Improve slot BEST, whose value is given, until the budget is spent; returns its value."""
+    """Improve slot BEST, whose value is given, until the budget is spent; returns its value.
+
+    From the best place, from a new start, by crossing the two, and again.
+    """
     p, idle, here, v = t.p, 0, best, best
-    turn, afresh = t.tally[SOLVES] + _CHAIN, False
+    turn, afresh, crossings = t.tally[SOLVES] + _CHAIN, False, 0
     copy_slot(p, BEST, MOVING)
     while True:
         if v < np.inf:
@@ -143,11 +164,17 @@ def _improve(t, move, C, k, chosen, best, solves, short):
             return best
         if before >= turn:
             turn, afresh = before + _CHAIN, not afresh
+            if not afresh and here < np.inf:
+                crossings = _CROSSINGS
+                copy_slot(p, HERE, OTHER)
             here = np.inf if afresh else best
             copy_slot(p, BEST, HERE)
         copy_slot(p, HERE, MOVING)
         if here == np.inf:
             v = _start(t, move, C, _PENALTY, k, _NOISE, chosen, best * (1.0 + _NEW))
+        elif crossings > 0 and not afresh:
+            crossings -= 1
+            v = _cross(t, move, C, short)
         else:
             v = _disturb(t, move, C, short)
         idle = idle + 1 if t.tally[SOLVES] - before <= 1 else 0  # nothing to release
@@ -202,6 +229,10 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
         for i in range(n):
             goal[i] = C * t.base[i]
         _, plain = move(p, goal, np.inf, True, t.tally)
+        if plain == np.inf:  # rounding: begin again
+            for i in range(n):
+                p.f[0, CAP, i], p.f[0, ALPHA, i] = goal[i], C * alpha[i]
+            _, plain = move(p, goal, np.inf, False, t.tally)
         copy_slot(p, MOVING, PLAIN)
         for floors in range(needs.shape[0]):
             k = np.int64(floors)
@@ -211,7 +242,7 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
                 t.need[g] = needs[k, g]
                 every = every and (needs[k, g] == 0.0 or needs[k, g] > total[g] - ROUNDING)
             copy_slot(p, PLAIN, MOVING)
-            best, code, held = plain, OPTIMAL, not missing(t, short, True)
+            best, code, held = plain, OPTIMAL, plain < np.inf and not missing(t, short, True)
             if not held:
                 best, first = np.inf, 0
                 for kind in (_CALLER, _LAST_C, _LAST_FLOORS, _PENALTY):
@@ -236,7 +267,8 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
                     copy_slot(p, BEST, MOVING)
                     copy_slot(p, BEST, KEPT + k)
             ready[k] = not held and best < np.inf
-            values[c, k, 0], values[c, k, 1], codes[c, k] = best, plain, code
+            values[c, k, 0], codes[c, k] = best, code
+            values[c, k, 1] = plain if plain < np.inf else 0.0
             for j in range(points.shape[2]):
                 points[c, k, j] = p.v[0, j]
             for i in range(n):

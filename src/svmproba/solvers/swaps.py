@@ -20,9 +20,9 @@ from .pivots import ALPHA, CAP, LEAD, N_FREE, Pivots, copy_slot, new_pivots, sch
 from .problem import JIT, Array
 
 # Slots: the one that moves, the descent's place and its side steps, the best, the search's place,
-# the plain SVM; from KEPT on one for each floor, of the last C.
+# one to cross with, the plain SVM; from KEPT on one for each floor, of the last C.
 # Typed, for a literal would be a type of its own and everything below compiled again.
-MOVING, PLACE, SIDE, BEST, HERE, PLAIN, KEPT = (np.int64(k) for k in range(7))
+MOVING, PLACE, SIDE, BEST, HERE, OTHER, PLAIN, KEPT = (np.int64(k) for k in range(8))
 
 #: A swap must gain so much, relatively. Records added by guess, and releases tried, at most.
 _GAIN, _WIDTH, _TRIES = 1e-7, 12, 8
