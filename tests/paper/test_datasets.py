@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from svmproba.paper.datasets import DATASETS, PAPER_DATASETS, load_dataset
+from svmproba.paper.datasets import DATASETS, DISCREPANCIES, PAPER_DATASETS, load_dataset
 from svmproba.paper.preprocessing import make_preprocessor
 from svmproba.paper.tables import printed
 
@@ -72,15 +72,18 @@ def test_unknown_name():
         load_dataset("iris")
 
 
-def test_no_folder(monkeypatch):
+def test_missing_file(tmp_path, monkeypatch):
     monkeypatch.delenv("SVMPROBA_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match=r"german\.data.*SVMPROBA_DATA"):
-        load_dataset("german")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"churn\.csv is in none of.*SVMPROBA_DATA"):
+        load_dataset("churn", tmp_path / "empty", download=False)
 
 
-def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"churn\.csv does not exist.*SVMPROBA_DATA"):
-        load_dataset("churn", tmp_path)
+@pytest.mark.parametrize("name", PAPER_DATASETS)
+def test_discrepancies_with_the_paper_are_told(name):
+    ours, columns = COUNTS[name], ("records", "attributes", "positives")
+    differ = any(ours[k] != printed(1, name, column) for k, column in enumerate(columns))
+    assert differ == (name in DISCREPANCIES)
 
 
 def test_changed_file(tmp_path):

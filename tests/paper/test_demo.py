@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from svmproba import BootstrapSVC
-from svmproba.paper.datasets import load_dataset
-from svmproba.paper.demo import best_theta_proba, fold_progress, main
+from svmproba.paper.demo import fold_progress, main
 from svmproba.paper.figures import example_records
-from svmproba.paper.preprocessing import make_preprocessor
 
 
 def test_demo_end_to_end(tmp_path, capsys):
@@ -29,17 +26,6 @@ def test_demo_end_to_end(tmp_path, capsys):
         with Image.open(tmp_path / "new" / "out" / f"{name}.png") as image:
             assert min(image.size) > 600
             assert len(np.unique(np.asarray(image.convert("L")))) > 20
-
-
-def test_best_theta_is_the_refit_with_epsilon_zero():
-    X, y = load_dataset("wisconsin")
-    rows = make_preprocessor(X).fit_transform(X)
-    options = {"Cs": [0.05, 1.0, 20.0], "n_bootstraps": 40, "random_state": 0}
-    kept_all = BootstrapSVC(**options).fit(rows[::2], y[::2])
-    refit = BootstrapSVC(**options, epsilon=0.0).fit(rows[::2], y[::2])
-    proba = best_theta_proba(kept_all, rows[1::2])
-    np.testing.assert_array_equal(proba, refit.predict_proba(rows[1::2])[:, 1])
-    assert not np.array_equal(proba, kept_all.predict_proba(rows[1::2])[:, 1])
 
 
 def test_progress_on_a_terminal_and_in_a_file():

@@ -8,7 +8,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from svmproba.paper.preprocessing import make_preprocessor
-from svmproba.paper.protocol import out_of_fold, summarise
+from svmproba.paper.protocol import cut_parts, out_of_fold, summarise
+from svmproba.paper.tables import read_table
 
 
 @pytest.fixture
@@ -30,9 +31,8 @@ def test_equals_cross_val_predict(table):
     np.testing.assert_array_equal(values["proba"], twin)
     summary = summarise(y, twin, fold)
     aucs = [roc_auc_score(y[t], twin[t]) for _, t in folds.split(X, y)]
-    briers = [brier_score_loss(y[t], twin[t]) for _, t in folds.split(X, y)]
     assert summary.mse == pytest.approx(brier_score_loss(y, twin))
-    assert summary.mse_se == pytest.approx(np.std(briers, ddof=1) / np.sqrt(10))
+    assert summary.mse_se == pytest.approx(np.std((y - twin) ** 2, ddof=1) / np.sqrt(120))
     assert summary.auc == pytest.approx(np.mean(aucs))
     assert summary.auc_se == pytest.approx(np.std(aucs, ddof=1) / np.sqrt(10))
     share = y.mean()
@@ -73,3 +73,74 @@ def test_fold_without_positives():
     assert summary.mse == pytest.approx(0.0625)
     assert summary.auc == 1.0
     assert np.isnan(summary.auc_se)
+
+
+def test_fair_folds_are_a_stratified_partition_for_every_method(table):
+    _, y = table
+    parts = cut_parts("fair", y, bootstrap=True, n_folds=5, n_repeats=2, seed=7)
+    twins = cut_parts("fair", y, bootstrap=False, n_folds=5, n_repeats=2, seed=7)
+    for part, twin in zip(parts, twins, strict=True):
+        np.testing.assert_array_equal(part.test, twin.test)
+        assert abs(y[part.test].sum() - y.sum() / 5) < 1
+        assert not np.intersect1d(part.train, part.test).size
+    for repeat in (0, 1):
+        tests = [part.test for part in parts if part.repeat == repeat]
+        np.testing.assert_array_equal(np.sort(np.concatenate(tests)), np.arange(len(y)))
+    assert not np.array_equal(parts[0].test, parts[5].test)
+    other = cut_parts("fair", y, bootstrap=True, n_folds=5, n_repeats=1, seed=8)
+    for part, twin in zip(parts[5:], other, strict=True):
+        np.testing.assert_array_equal(part.test, twin.test)
+
+
+@pytest.mark.parametrize("row", read_table(1), ids=lambda row: row["dataset"])
+def test_the_tenth_held_out_has_the_size_of_the_paper(row):
+    y = np.zeros(int(row["records"]), dtype=np.int64)
+    (part,) = cut_parts("paper", y, bootstrap=True)
+    assert (len(part.test), len(part.train)) == (row["validation"], row["training"])
+    assert np.union1d(part.train, part.test).size == len(y)
+
+
+def test_the_tenth_is_not_stratified_and_rivals_have_folds():
+    y = np.repeat([0, 1], [823, 35])
+    counts = [y[part.test].sum() for part in cut_parts("paper", y, bootstrap=True, n_repeats=50)]
+    # Hypergeometric: mean 3.5, standard deviation 1.74; folds would always have 3 or 4.
+    assert 2.5 < np.mean(counts) < 4.5
+    assert 1.2 < np.std(counts) < 2.3
+    folds = cut_parts("paper", y, bootstrap=False)
+    assert sorted(np.concatenate([part.test for part in folds])) == list(range(858))
+    assert len(folds) == 10
+
+
+def test_unknown_protocol():
+    with pytest.raises(ValueError, match="protocol must be one of fair, paper, got 'kind'"):
+        cut_parts("kind", np.zeros(20), bootstrap=True)
+
+
+def test_repeats_do_not_feign_more_records(table):
+    _, y = table
+    rng = np.random.default_rng(1)
+    proba, fold, record = rng.uniform(size=120), np.arange(120) % 6, np.arange(120)
+    once = summarise(y, proba, fold)
+    thrice = summarise(
+        np.tile(y, 3),
+        np.tile(proba, 3),
+        np.tile(fold, 3),
+        repeat=np.repeat([0, 1, 2], 120),
+        record=np.tile(record, 3),
+    )
+    assert thrice == pytest.approx(once)
+    assert once.mse_plus_se == pytest.approx(
+        np.std((1 - proba[y == 1]) ** 2, ddof=1) / np.sqrt(y.sum())
+    )
+
+
+def test_error_of_a_single_area_under_the_curve():
+    """DeLong's formula against the spread of fresh samples."""
+    rng = np.random.default_rng(0)
+    y, areas, errors = np.repeat([0, 1], [60, 40]), [], []
+    for _ in range(300):
+        score = rng.normal(size=100) + y
+        summary = summarise(y, np.round(1 / (1 + np.exp(-score)), 2), np.zeros(100, dtype=int))
+        areas.append(summary.auc)
+        errors.append(summary.auc_se)
+    assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.1)

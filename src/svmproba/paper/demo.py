@@ -9,27 +9,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
-from numpy.typing import NDArray
-
 from svmproba import BootstrapSVC
-from svmproba.bootstrap.reliability import weights
-from svmproba.bootstrap.votes import mix_shares
 from svmproba.evaluation._score_display import best_theta_scores
 from svmproba.paper import figures
 from svmproba.paper.datasets import load_dataset
+from svmproba.paper.methods import best_theta_proba
 from svmproba.paper.protocol import Summary, out_of_fold, positive_proba, summarise
 from svmproba.paper.tables import printed
 
 CLASS_NAMES = ("benign", "malignant")
 N_FOLDS = 10
-
-Floats = NDArray[np.float64]
-
-
-def best_theta_proba(model: BootstrapSVC, X: Floats) -> Floats:
-    """Probability by the most reliable C alone (epsilon=0), from a fit that kept all of them."""
-    return mix_shares(model.vote_shares(X), weights(model.reliability_, epsilon=0.0))
 
 
 def fold_progress(stream: TextIO) -> Callable[[int, int], None]:

@@ -52,7 +52,7 @@ def score_histograms(y: NDArray[np.int64], scores: Floats, class_names: tuple[st
     -------
     matplotlib Figure
     """
-    figure = _new_figure(9.5, 6.4)
+    figure = new_figure(9.5, 6.4)
     above, below = figure.subfigures(2, 1, height_ratios=(1.25, 1), squeeze=False)[:, 0]
     ax = above.subplots()
     ScoreHistogramDisplay.from_predictions(
@@ -86,7 +86,7 @@ def reliability(y: NDArray[np.int64], probas: dict[str, Floats], positive_name: 
     -------
     matplotlib Figure
     """
-    figure = _new_figure(5.2 * len(probas), 5.4)
+    figure = new_figure(5.2 * len(probas), 5.4)
     axes = figure.subplots(1, len(probas), squeeze=False)[0]
     for ax, (title, proba) in zip(axes, probas.items(), strict=True):
         _plot_reliability(y, proba, positive_name, ax)
@@ -110,7 +110,7 @@ def overview(
     -------
     matplotlib Figure
     """
-    figure = _new_figure(10.4, 4.8)
+    figure = new_figure(10.4, 4.8)
     left, right = figure.subplots(1, 2)
     votes = scores[example_records(scores)[1]]
     plot_votes(votes, left)
@@ -157,7 +157,20 @@ def _plot_reliability(y: NDArray[np.int64], proba: Floats, positive_name: str, a
     )
 
 
-def _new_figure(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure
+def new_figure(width: float, height: float) -> Figure:
+    """Make a figure that no window holds.
 
+    Parameters
+    ----------
+    width, height : float
+        In inches.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'svmproba[plot]'") from error
     return Figure(figsize=(width, height), dpi=150, layout="constrained")

@@ -1,0 +1,209 @@
+"""The methods that the paper compares: how each is made and what is read out of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import svmproba
+from svmproba.bootstrap.reliability import weights
+from svmproba.bootstrap.votes import mix_shares
+from svmproba.evaluation._score_display import best_theta_scores
+from svmproba.paper.protocol import positive_proba
+
+Floats = NDArray[np.float64]
+
+#: True positive rates asked of CEBB1 and CEBB2.
+TARGETS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+#: Squared radii of the neighbourhoods of Tao et al.
+SQUARED_RADII = (0, 10, 20, 30)
+#: Inner folds of the methods that are tuned by cross-validation.
+INNER_FOLDS = 10
+#: What a user can ask for.
+METHODS = ("ebb", "ebb_best", "cebb1", "cebb2", "sollich", "platt", "tao")
+#: Parameters that do not change results, or have a place of their own in the store.
+NOT_IN_RECIPE = ("device", "n_bootstraps", "n_jobs", "random_state", "verbose")
+
+
+def _fit(estimator: Any, X: Floats, y: NDArray[np.int64]) -> Any:
+    return estimator.fit(X, y)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Methods that are read out of one fit.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Entries of ``METHODS`` that it serves.
+    make : callable
+        ``make(**setting) -> estimator``; of the setting (``n_bootstraps``, ``effort``,
+        ``random_state``, ``n_jobs``) it takes what the estimator knows.
+    read : callable
+        ``read(fitted, X) -> dict``, values of shape (n,) by name of the output.
+    fit : callable
+        ``fit(estimator, X, y) -> fitted``.
+    bootstrap : bool
+        Whether it is one of the paper's own methods, with bags.
+    n_machines : int
+        Machines fitted, for each bag where there are bags: a guess of the price.
+    """
+
+    methods: tuple[str, ...]
+    make: Callable[..., Any]
+    read: Callable[[Any, Floats], dict[str, Floats]]
+    fit: Callable[[Any, Floats, NDArray[np.int64]], Any] = _fit
+    bootstrap: bool = False
+    n_machines: int = 11 * (INNER_FOLDS + 1)
+
+
+def target_name(method: str, target: float) -> str:
+    """Name of an output at a wanted rate, such as ``"cebb1@0.5"``."""
+    return f"{method}@{target:g}"
+
+
+def best_theta_proba(model: Any, X: Floats) -> Floats:
+    """Probability by the most reliable C alone (epsilon=0), from a fit that kept all of them."""
+    return mix_shares(model.vote_shares(X), weights(model.reliability_, epsilon=0.0))
+
+
+def _read_ebb(model: Any, X: Floats) -> dict[str, Floats]:
+    """EBB, its best C alone, CEBB1 at every target, and the mean score for the figures."""
+    cut = {
+        target_name("cebb1", target): positive_proba(model.with_rate(tpr=target), X)
+        for target in TARGETS
+    }
+    return {
+        "ebb": positive_proba(model, X),
+        "ebb_best": best_theta_proba(model, X),
+        "ebb_score": best_theta_scores(model, X).mean(axis=0),
+        **cut,
+    }
+
+
+def _read_platt(model: Any, X: Floats) -> dict[str, Floats]:
+    return {"platt": positive_proba(model, X), "platt_score": model.machine_scores(X)}
+
+
+def _read_as(name: str, model: Any, X: Floats) -> dict[str, Floats]:
+    return {name: positive_proba(model, X)}
+
+
+def _fit_all_targets(estimator: Any, X: Floats, y: NDArray[np.int64]) -> Any:
+    # Without a wanted rate CEBB2 is EBB, as in the paper's tables: that column is not fitted.
+    return estimator.fit_floors(X, y, [{"min_tpr": target} for target in TARGETS[1:]])
+
+
+def _read_cebb2(models: Any, X: Floats) -> dict[str, Floats]:
+    return {
+        target_name("cebb2", target): positive_proba(model, X)
+        for target, model in zip(TARGETS[1:], models, strict=True)
+    }
+
+
+def _make(class_name: str, *arguments: Any, **own: Any) -> Callable[..., Any]:
+    def make(**setting: Any) -> Any:
+        estimator = getattr(svmproba, class_name)(*arguments, **own)
+        known = estimator.get_params(deep=False)
+        return estimator.set_params(**{k: v for k, v in setting.items() if k in known})
+
+    return make
+
+
+#: The families by name.
+FAMILIES: dict[str, Family] = {
+    "ebb": Family(
+        ("ebb", "ebb_best", "cebb1"),
+        _make("BootstrapSVC"),
+        _read_ebb,
+        bootstrap=True,
+        n_machines=11,
+    ),
+    "sollich": Family(
+        ("sollich",),
+        _make("ProbabilitySVC", "sollich", cv=INNER_FOLDS),
+        partial(_read_as, "sollich"),
+    ),
+    "platt": Family(("platt",), _make("ProbabilitySVC", "platt", cv=INNER_FOLDS), _read_platt),
+    **{
+        f"tao_r{square}": Family(
+            ("tao",),
+            _make("PosteriorProbabilitySVC", float(np.sqrt(square)), cv=INNER_FOLDS),
+            partial(_read_as, f"tao_r{square}"),
+            n_machines=600,
+        )
+        for square in SQUARED_RADII
+    },
+    # On the scale of EBB's C, since the paper's tables join EBB where the floor is slack.
+    "cebb2": Family(
+        ("cebb2",),
+        _make("ConstrainedBootstrapSVC"),
+        _read_cebb2,
+        fit=_fit_all_targets,
+        bootstrap=True,
+        n_machines=300,
+    ),
+}
+
+
+def choose_families(methods: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Families that serve some methods.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Entries of ``METHODS``.
+
+    Returns
+    -------
+    families : list of str
+        Keys of ``FAMILIES``, in its order.
+    missing : list of str
+        Methods that this version of the package does not have.
+
+    Examples
+    --------
+    >>> from svmproba.paper.methods import choose_families
+    >>> choose_families(["platt", "ebb_best", "cebb1"])
+    (['ebb', 'platt'], [])
+    """
+    unknown = [method for method in methods if method not in METHODS]
+    if unknown:
+        raise ValueError(f"methods must be of {', '.join(METHODS)}; got {', '.join(unknown)}")
+    has_cebb2 = hasattr(svmproba, "ConstrainedBootstrapSVC")
+    missing = [method for method in methods if method == "cebb2" and not has_cebb2]
+    wanted = set(methods) - set(missing)
+    return [name for name, family in FAMILIES.items() if wanted & set(family.methods)], missing
+
+
+def recipe_of(family: str, **setting: Any) -> str:
+    """Describe what a family computes, but for bags and seed: equal texts, equal results.
+
+    Parameters
+    ----------
+    family : str
+        Key of ``FAMILIES``.
+    **setting
+        As in `Family.make`.
+
+    Returns
+    -------
+    str
+        JSON of the estimator's class and parameters.
+    """
+    estimator = FAMILIES[family].make(**setting)
+    parameters = {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in NOT_IN_RECIPE
+    }
+    return json.dumps(
+        {"class": type(estimator).__name__, **parameters}, sort_keys=True, default=repr
+    )

@@ -1,0 +1,266 @@
+"""The paper's experiment, cell by cell, with a memory.
+
+A cell is one fit on one training part: (protocol, data set, family of methods, repeat, fold). Each
+is kept in a :class:`~svmproba.paper.store.Store` as soon as it is done, and not computed again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmproba.paper.datasets import DATASETS
+from svmproba.paper.methods import FAMILIES, recipe_of
+from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.paper.protocol import Part, cut_parts
+from svmproba.paper.store import Cell, Result, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A data set as `load_dataset` gives it.
+Table = tuple["pd.DataFrame", NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is computed, and how.
+
+    Attributes
+    ----------
+    protocol : {"fair", "paper"}
+    n_bootstraps : int
+    n_folds, n_repeats : int
+    seed : int
+    effort : str
+        Effort of CEBB2.
+    """
+
+    protocol: str = "fair"
+    n_bootstraps: int = 500
+    n_folds: int = 10
+    n_repeats: int = 1
+    seed: int = 0
+    effort: str = "default"
+
+
+class Event(NamedTuple):
+    """Told after every cell.
+
+    Attributes
+    ----------
+    done, total : int
+        Cells, with those that were kept from before.
+    cell : Cell
+    seconds : float
+        Time the cell took.
+    left : float
+        Guess of the seconds that the rest will take.
+    failure : Exception or None
+        Why the cell has no result.
+    """
+
+    done: int
+    total: int
+    cell: Cell
+    seconds: float
+    left: float
+    failure: Exception | None
+
+
+class Job(NamedTuple):
+    """A cell, its records, and a guess of its price in machines times records times columns."""
+
+    cell: Cell
+    part: Part
+    price: float
+
+
+def plan_jobs(plan: Plan, tables: dict[str, Table], families: Sequence[str]) -> list[Job]:
+    """List all cells of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    tables : dict of str to (DataFrame, ndarray)
+        The data sets by name.
+    families : sequence of str
+        Keys of ``FAMILIES``.
+
+    Returns
+    -------
+    list of Job
+    """
+    jobs = []
+    for dataset, (X, y) in tables.items():
+        for family in families:
+            own = FAMILIES[family].bootstrap
+            parts = cut_parts(
+                plan.protocol,
+                y,
+                bootstrap=own,
+                n_folds=plan.n_folds,
+                n_repeats=plan.n_repeats,
+                seed=plan.seed,
+            )
+            machines = FAMILIES[family].n_machines * (plan.n_bootstraps if own else 1)
+            price = float(machines * len(y) * min(len(y), X.shape[1]))
+            jobs += [Job(make_cell(plan, dataset, family, part), part, price) for part in parts]
+    return jobs
+
+
+def make_cell(plan: Plan, dataset: str, family: str, part: Part) -> Cell:
+    """Name a cell by everything that decides its result.
+
+    Parameters
+    ----------
+    plan : Plan
+    dataset, family : str
+    part : Part
+
+    Returns
+    -------
+    Cell
+    """
+    own = FAMILIES[family].bootstrap
+    estimator = json.loads(recipe_of(family, effort=plan.effort))
+    recipe = {"estimator": estimator, "data": DATASETS[dataset].sha256}
+    return Cell(
+        protocol=plan.protocol,
+        dataset=dataset,
+        family=family,
+        repeat=part.repeat,
+        fold=part.fold,
+        n_folds=1 if own and plan.protocol == "paper" else plan.n_folds,
+        seed=plan.seed,
+        bags=plan.n_bootstraps if own else 0,
+        recipe=json.dumps(recipe, sort_keys=True),
+    )
+
+
+def compute(job: Job, plan: Plan, table: Table, n_jobs: int | None) -> Result:
+    """Fit on the training part and read what is said of the other records.
+
+    Parameters
+    ----------
+    job : Job
+    plan : Plan
+    table : tuple of DataFrame and ndarray
+    n_jobs : int or None
+        Jobs of the fit; the result does not depend on them.
+
+    Returns
+    -------
+    Result
+    """
+    (X, y), (cell, part, _) = table, job
+    family = FAMILIES[cell.family]
+    words = np.random.SeedSequence([plan.seed, part.repeat, part.fold]).generate_state(1)
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        preprocessor = make_preprocessor(X)
+        rows = preprocessor.fit_transform(X.iloc[part.train])
+        estimator = family.make(
+            n_bootstraps=plan.n_bootstraps,
+            effort=plan.effort,
+            random_state=int(words[0] >> 1),
+            n_jobs=n_jobs,
+        )
+        fitted = family.fit(estimator, rows, y[part.train])
+        outputs = family.read(fitted, preprocessor.transform(X.iloc[part.test]))
+    said = sorted({str(warning.message) for warning in caught})
+    seconds = time.perf_counter() - start
+    return Result(part.test, y[part.test], outputs, seconds, "\n".join(said))
+
+
+def run(
+    plan: Plan,
+    tables: dict[str, Table],
+    families: Sequence[str],
+    store: Store,
+    *,
+    n_jobs: int | None = None,
+    begin: Callable[[Cell], None] | None = None,
+    report: Callable[[Event], None] | None = None,
+) -> dict[Cell, Exception]:
+    """Compute the cells that the store lacks, and keep each at once.
+
+    Parameters
+    ----------
+    plan : Plan
+    tables : dict of str to (DataFrame, ndarray)
+        The data sets by name.
+    families : sequence of str
+        Keys of ``FAMILIES``.
+    store : Store
+    n_jobs : int or None, default=None
+        Jobs of every fit.
+    begin : callable, default=None
+        Called with every `Cell` that is going to be computed.
+    report : callable, default=None
+        Called with an `Event` after it.
+
+    Returns
+    -------
+    dict of Cell to Exception
+        Cells that failed; the others go on without them.
+    """
+    jobs = plan_jobs(plan, tables, families)
+    waiting, pace = [], _Pace()
+    for job in jobs:
+        if job.cell in store:
+            pace.note(job, store.get(job.cell).seconds)
+        else:
+            waiting.append(job)
+    failures: dict[Cell, Exception] = {}
+    for k, job in enumerate(waiting):
+        if begin is not None:
+            begin(job.cell)
+        start, failure = time.perf_counter(), None
+        try:
+            store.add(job.cell, compute(job, plan, tables[job.cell.dataset], n_jobs))
+        except Exception as error:
+            failures[job.cell] = failure = error
+        seconds = time.perf_counter() - start
+        pace.note(job, seconds)
+        if report is not None:
+            rest = waiting[k + 1 :]
+            done = len(jobs) - len(rest)
+            left = sum(map(pace.guess, rest))
+            report(Event(done, len(jobs), job.cell, seconds, left, failure))
+    return failures
+
+
+class _Pace:
+    """Guesses how long cells take from those that are done."""
+
+    def __init__(self) -> None:
+        self._spent: dict[tuple[str, ...], list[float]] = {}
+
+    @staticmethod
+    def _kinds(cell: Cell) -> Iterator[tuple[str, ...]]:
+        yield (cell.dataset, cell.family)
+        yield (cell.family,)
+        yield ()
+
+    def note(self, job: Job, seconds: float) -> None:
+        for kind in self._kinds(job.cell):
+            spent = self._spent.setdefault(kind, [0.0, 0.0])
+            spent[0] += seconds
+            spent[1] += job.price
+
+    def guess(self, job: Job) -> float:
+        # The nearest relatives that are done: same data and family, same family, all.
+        for kind in self._kinds(job.cell):
+            if kind in self._spent:
+                seconds, price = self._spent[kind]
+                return seconds / price * job.price
+        return 0.0

@@ -1,0 +1,91 @@
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from svmproba.paper import illustrate, paper_figures
+from svmproba.paper.comparison import collect
+from svmproba.paper.datasets import load_dataset
+from svmproba.paper.illustrate import FIGURES, Material, NotAtHand, draw_figures
+from svmproba.paper.reproduce import Plan, run
+from svmproba.paper.store import Store
+
+PLAN = Plan(n_bootstraps=25, n_folds=3)
+FAMILIES = ["ebb", "platt", "sollich"]
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory):
+    X, y = load_dataset("wisconsin")
+    # A stand-in for churn: two overlapping classes, quick to fit.
+    rng = np.random.default_rng(0)
+    label = (np.arange(400) % 4 == 0).astype(np.int64)
+    overlapping = pd.DataFrame(rng.normal(size=(400, 3)) + 0.8 * label[:, np.newaxis])
+    overlapping.columns = ["a", "b", "c"]
+    tables = {"wisconsin": (X, y), "churn": (overlapping, label)}
+    with Store(tmp_path_factory.mktemp("store") / "r.sqlite") as store:
+        assert run(PLAN, tables, FAMILIES, store) == {}
+        yield Material(store, PLAN, tables, collect(store, PLAN, tables, FAMILIES), FAMILIES)
+
+
+def test_all_figures_are_drawn(material, tmp_path):
+    written, lacking = draw_figures(material, tmp_path / "new")
+    assert lacking == {}
+    assert [path.name for path in written] == [f"figure{number}.png" for number in FIGURES]
+    assert sorted(FIGURES) == [1, 2, 3, 5, 6, 7, 8, 9, 10]
+    for path in written:
+        with Image.open(path) as image:
+            assert min(image.size) > 400
+            assert len(np.unique(np.asarray(image.convert("L")))) > 20
+
+
+def test_what_a_figure_lacks_is_told(material, tmp_path):
+    bare = Material(material.store, PLAN, {}, {}, FAMILIES)
+    written, lacking = draw_figures(bare, tmp_path)
+    assert written == []
+    assert lacking[1] == "platt on adult or wisconsin"
+    assert lacking[6] == "the data set churn"
+    only = Material(material.store, PLAN, material.tables, material.found, ["sollich"])
+    with pytest.raises(NotAtHand, match="ebb on churn"):
+        FIGURES[10](only)
+
+
+def test_stored_outputs_are_in_the_order_of_the_records(material):
+    proba, y, fold = material.outputs("wisconsin", "ebb", "ebb")
+    np.testing.assert_array_equal(y, material.tables["wisconsin"][1])
+    assert np.mean((y - proba) ** 2) == pytest.approx(
+        material.found["wisconsin", "ebb"].summary.mse
+    )
+    assert np.bincount(fold.astype(int)).tolist() == [190, 190, 189]
+
+
+def test_panels_show_as_many_machines_as_they_say(material):
+    figure = FIGURES[3](material)
+    heights = [sum(bar.get_height() for bar in ax.patches) for ax in figure.axes]
+    assert heights == [20]
+    assert FIGURES[2](material).axes[0].get_title(loc="left") == "20 folds"
+    few = Material(material.store, Plan(n_bootstraps=7), {}, {}, [])
+    assert illustrate._sizes(few) == [7]
+
+
+def test_the_moved_cut_wins_two_churned_customers(material):
+    axes = FIGURES[6](material).axes
+    shares = [float(ax.texts[1].get_text().partition("%")[0]) for ax in axes]
+    assert max(shares[:2]) < 50 < min(shares[2:])
+    assert axes[0].get_xlim() == axes[2].get_xlim()
+
+
+def test_bars_are_the_negative_class(material):
+    figure = paper_figures.instances(np.array([0, 1]), np.array([0.25, 1.0]), "title")
+    assert [bar.get_height() for bar in figure.axes[0].patches] == [1, 0, 0.75, 0]
+
+
+def test_dots_hold_every_record_once():
+    rng = np.random.default_rng(0)
+    score, y = rng.normal(size=103), rng.integers(0, 2, 103)
+    centres, shares = paper_figures.empirical_probability(score, y)
+    assert len(centres) == len(shares) == 12
+    assert np.all(np.diff(centres) > 0)
+    sizes = np.array([9] * 7 + [8] * 5)
+    assert np.sum(shares * sizes) == pytest.approx(y.sum())
+    assert len(paper_figures.empirical_probability(score[:3], y[:3])[0]) == 1

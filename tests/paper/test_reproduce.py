@@ -1,0 +1,159 @@
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from svmproba.paper import reproduce
+from svmproba.paper.datasets import load_dataset
+from svmproba.paper.methods import FAMILIES
+from svmproba.paper.protocol import cut_parts
+from svmproba.paper.reproduce import Plan, make_cell, plan_jobs, run
+from svmproba.paper.store import Store
+
+PLAN = Plan(n_bootstraps=20, n_folds=10)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return {"wisconsin": load_dataset("wisconsin")}
+
+
+def test_cells_of_a_plan(tables):
+    jobs = plan_jobs(PLAN, tables, ["ebb", "platt"])
+    assert [(job.cell.family, job.cell.fold) for job in jobs] == [
+        (family, fold) for family in ("ebb", "platt") for fold in range(10)
+    ]
+    assert {job.cell.bags for job in jobs} == {20, 0}
+    paper = plan_jobs(Plan("paper", n_repeats=2), tables, ["ebb", "platt"])
+    assert [job.cell.n_folds for job in paper] == [1] * 2 + [10] * 20
+    assert [len(job.part.test) for job in paper[:2]] == [57, 57]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"n_bootstraps": 21},
+        {"seed": 1},
+        {"n_folds": 5},
+        {"protocol": "paper"},
+    ],
+)
+def test_what_changes_results_changes_the_cell(tables, other):
+    part = cut_parts("fair", tables["wisconsin"][1], bootstrap=True)[0]
+    cell = make_cell(PLAN, "wisconsin", "ebb", part)
+    settings = {**vars(PLAN), **other}
+    assert make_cell(Plan(**settings), "wisconsin", "ebb", part) != cell
+    assert make_cell(Plan(**vars(PLAN)), "wisconsin", "ebb", part) == cell
+
+
+def test_run_keeps_goes_on_and_tells(tables, tmp_path, monkeypatch):
+    events, failed = [], []
+
+    def sometimes(job, *arguments, compute=reproduce.compute):
+        if job.cell.fold == 1 and not failed:
+            failed.append(job.cell)
+            raise RuntimeError("no luck")
+        return compute(job, *arguments)
+
+    monkeypatch.setattr(reproduce, "compute", sometimes)
+    plan = Plan(n_bootstraps=6, n_folds=3)
+    with Store(tmp_path / "r.sqlite") as store:
+        failures = run(plan, tables, ["ebb"], store, report=events.append)
+        assert [str(error) for error in failures.values()] == ["no luck"]
+        assert list(failures) == failed
+        assert [(event.done, event.total) for event in events] == [(1, 3), (2, 3), (3, 3)]
+        assert [event.failure is None for event in events] == [True, False, True]
+        assert events[0].left == pytest.approx(2 * events[0].seconds)
+        assert events[-1].left == 0
+        assert len(store) == 2
+        events.clear()
+        assert run(plan, tables, ["ebb"], store, report=events.append) == {}
+        assert [(event.done, event.cell.fold) for event in events] == [(3, 1)]
+        events.clear()
+        assert run(plan, tables, ["ebb"], store, report=events.append) == {}
+        assert events == []
+        result = store.get(failed[0])
+    # Six bags leave some records without an out-of-bag vote: that is kept beside the result.
+    assert "records are in every bag" in result.warnings
+    assert result.outputs["ebb"].shape == result.y.shape
+
+
+def test_the_same_cell_twice_and_with_more_jobs(tables):
+    job = plan_jobs(PLAN, tables, ["ebb"])[4]
+    first, second = (reproduce.compute(job, PLAN, tables["wisconsin"], n) for n in (1, 2))
+    for name, values in first.outputs.items():
+        np.testing.assert_array_equal(values, second.outputs[name])
+    other = reproduce.compute(job, Plan(n_bootstraps=20, seed=1), tables["wisconsin"], 1)
+    assert not np.array_equal(other.outputs["ebb"], first.outputs["ebb"])
+
+
+def test_preprocessing_is_learned_on_the_training_part(monkeypatch):
+    """A shift of the test records alone must show in what the model sees of them."""
+    X = pd.DataFrame({"a": np.arange(40.0)})
+    y = np.arange(40) % 2
+    seen = {}
+
+    def fit(estimator, rows, labels):
+        seen["train"] = rows
+
+    family = FAMILIES["platt"]
+    spy = type(family)(
+        family.methods, family.make, lambda fitted, rows: {"platt": rows[:, 0]}, fit=fit
+    )
+    monkeypatch.setitem(FAMILIES, "platt", spy)
+    job = plan_jobs(Plan("paper", n_folds=4), {"banknote": (X, y)}, ["platt"])[0]
+    result = reproduce.compute(job, Plan("paper", n_folds=4), (X, y), None)
+    train = X["a"].to_numpy()[job.part.train]
+    expected = (X["a"].to_numpy()[job.part.test] - train.mean()) / train.std()
+    np.testing.assert_allclose(result.outputs["platt"], expected)
+    np.testing.assert_allclose(seen["train"].mean(), 0, atol=1e-12)
+
+
+def start(path):
+    script = Path(__file__).with_name("_killed.py")
+    return subprocess.Popen(
+        [sys.executable, script, path, "20"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(reproduce.__file__).parents[2])},
+    )
+
+
+def kept(path):
+    """Folds in the file, and when each was finished."""
+    connection = sqlite3.connect(path)
+    try:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        return dict(connection.execute("SELECT fold, finished || id || seconds FROM cell"))
+    finally:
+        connection.close()
+
+
+def test_killed_at_any_moment_and_started_again(tables, tmp_path):
+    path = tmp_path / "r.sqlite"
+    for n_cells in (2, 3):
+        running = start(path)
+        folds = [int(running.stdout.readline()) for _ in range(n_cells)]
+        running.send_signal(signal.SIGKILL)
+        running.wait(timeout=60)
+        running.stdout.close()
+        before = kept(path)
+        # What was told is there, and at most one more was kept before the telling.
+        assert set(folds) <= set(before)
+        assert max(before) <= max(folds) + 1
+    events = []
+    with Store(path) as store:
+        run(PLAN, tables, ["ebb"], store, report=events.append)
+        assert {event.cell.fold for event in events} == set(range(10)) - set(before)
+        jobs = plan_jobs(PLAN, tables, ["ebb"])
+        found = [store.get(job.cell) for job in jobs]
+    assert before.items() <= kept(path).items()
+    for job, result in zip(jobs[:5:4], found[:5:4], strict=True):
+        twin = reproduce.compute(job, PLAN, tables["wisconsin"], None)
+        np.testing.assert_array_equal(result.outputs["ebb"], twin.outputs["ebb"])
