@@ -287,14 +287,20 @@ def _heard_signals() -> Iterator[Callable[[], None]]:
         if pressed:
             raise KeyboardInterrupt
 
+    def quiet(lost: Any) -> None:
+        if lost.exc_type is not KeyboardInterrupt:
+            unraisable(lost)
+
     if threading.current_thread() is not threading.main_thread():
         yield check
         return
-    before = signal.signal(signal.SIGINT, note)
+    before, unraisable = signal.signal(signal.SIGINT, note), sys.unraisablehook
+    sys.unraisablehook = quiet
     try:
         yield check
     finally:
         signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = unraisable
 
 
 def _load(request: Request) -> tuple[dict[str, Table], int]:
