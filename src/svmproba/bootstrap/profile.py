@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from svmproba.bootstrap._profile_rows import profile_rows
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.members import Members, member_scores, scores_width
 from svmproba.bootstrap.votes import DECIMALS
 from svmproba.solvers.kernels import Rows
-from svmproba.solvers.problem import JIT, entry
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -25,8 +24,6 @@ Bools = NDArray[np.bool_]
 N_PILOTS = 200
 MAX_CUTS = 100
 N_CELLS = 1024
-#: A weight of one half, as `svmproba.bootstrap.votes.mix_shares` rounds it.
-HALF = 0.5 - 0.5 * 10.0**-DECIMALS
 
 
 class Profile(NamedTuple):
@@ -53,101 +50,6 @@ class Profile(NamedTuple):
     median: Floats
     hits: NDArray[np.int64]
     squares: Floats
-
-
-@njit(**JIT)
-def _upper_median(values, weights, size, need, spare, spare_weights):  # type: ignore[no-untyped-def]
-    """Largest value that values of weight `need` reach; spares are (2, at least size).
-
-    Every value is written to both sides and kept on one: a branch would be guessed wrongly half of
-    the time.
-    """
-    low, high = 0, 1
-    while True:
-        pivot = values[size // 2]
-        n_above, n_below, above, below, total = 0, 0, 0.0, 0.0, 0.0
-        for place in range(size):
-            value, weight = values[place], weights[place]
-            spare[high, n_above] = value
-            spare_weights[high, n_above] = weight
-            spare[low, n_below] = value
-            spare_weights[low, n_below] = weight
-            n_above += value > pivot
-            n_below += value < pivot
-            total += weight
-        for place in range(n_above):
-            above += spare_weights[high, place]
-        for place in range(n_below):
-            below += spare_weights[low, place]
-        if need <= above:
-            size, kept = n_above, high
-        elif need <= total - below or n_below == 0:
-            return pivot
-        else:
-            need -= total - below
-            size, kept = n_below, low
-        for place in range(size):
-            values[place] = spare[kept, place]
-            weights[place] = spare_weights[kept, place]
-
-
-@entry
-def _profile_rows(scores, counted, rho, cuts, first, grid, mean, medians, median, shares):  # type: ignore[no-untyped-def]
-    """Fill mean, medians (n, n_theta), median (n,) and, from zero, shares (n, n_cuts).
-
-    A record for which no bag counts is left alone. A vote for all cuts below a score is noted at
-    the last of them, half a vote at a tie, and summed up in the end.
-    """
-    n, n_theta, n_bags = scores.shape
-    values, weights = np.empty(n_theta * n_bags), np.empty(n_theta * n_bags)
-    spare, spare_weights = np.empty((2, values.size)), np.empty((2, values.size))
-    bags = np.empty(n_bags, dtype=np.int64)
-    low, per_width, last = grid[0], grid[1], float(first.size - 1)
-    for i in range(n):
-        size = 0
-        for b in range(n_bags):
-            bags[size] = b
-            size += counted[i, b]
-        if size == 0:
-            continue
-        above = shares[i]
-        for k in range(n_theta):
-            total, weight = 0.0, rho[k] / size
-            for b in range(size):
-                score = scores[i, k, bags[b]]
-                total += score
-                values[b] = score
-                weights[b] = 1.0
-                cell = (score - low) * per_width
-                place = first[np.int64(cell if cell < last else last)] if cell > 0.0 else 0
-                while place < cuts.size and cuts[place] < score:
-                    place += 1
-                if place < cuts.size and cuts[place] == score:
-                    above[place] += 0.5 * weight
-                    if place > 0:
-                        above[place - 1] += 0.5 * weight
-                elif place > 0:
-                    above[place - 1] += weight
-            mean[i, k] = total / size
-            medians[i, k] = _upper_median(values, weights, size, HALF * size, spare, spare_weights)
-        for place in range(cuts.size - 2, -1, -1):
-            above[place] += above[place + 1]
-        # The median of all lies between two cuts, and few scores do.
-        place = 0
-        while place < cuts.size and above[place] >= HALF:
-            place += 1
-        least = cuts[place - 1] if place > 0 else -np.inf
-        most = cuts[place] if place < cuts.size else np.inf
-        end, need = 0, HALF
-        for k in range(n_theta):
-            weight = rho[k] / size
-            for b in range(size):
-                score = scores[i, k, bags[b]]
-                values[end] = score
-                weights[end] = weight
-                end += (score >= least) & (score <= most)
-                need -= weight * (score > most)
-        median[i] = _upper_median(values, weights, end, need, spare, spare_weights)
 
 
 def _cells(cuts: Floats) -> tuple[NDArray[np.int64], Floats]:
@@ -213,7 +115,7 @@ def profile_records(
             counted = np.ascontiguousarray((counts[:, block] == 0).T)
         mean, medians = np.full((n, n_theta), np.nan), np.full((n, n_theta), np.nan)
         median, shares = np.full(n, np.nan), np.zeros((n, len(cuts)))
-        _profile_rows(scores, counted, rho, cuts, *cells, mean, medians, median, shares)
+        profile_rows(scores, counted, rho, cuts, *cells, mean, medians, median, shares)
         shares[np.isnan(median)] = np.nan
         return mean, medians, median, *_class_sums(shares, labels[block])
 

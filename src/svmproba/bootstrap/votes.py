@@ -10,6 +10,8 @@ from svmproba.bootstrap.reliability import reliability_of_bags
 Floats = NDArray[np.float64]
 
 DECIMALS = 12
+#: A weight of one half, as `mix_shares` rounds it.
+HALF = 0.5 - 0.5 * 10.0**-DECIMALS
 
 
 def vote_shares(scores: Floats, threshold: float | Floats = 0.0) -> Floats:

@@ -28,7 +28,9 @@ BELOW_HALF = float(np.nextafter(0.5, 0))
 class RateControlMixin:
     """Methods `rate_curve` and `with_rate` of a fitted bootstrap ensemble."""
 
+    calibrator_: Any
     _jackknife: tuple[int, float] | None
+    _rate_curve: RateCurve
 
     def rate_curve(self) -> RateCurve:
         """Rates and errors of either class at many cuts, measured out of bag.
@@ -41,8 +43,7 @@ class RateControlMixin:
             with it; for calibrated probabilities it cuts the probabilities, which stay.
         """
         check_is_fitted(self, "intercept_")
-        curve: RateCurve = self._rate_curve  # type: ignore[attr-defined]
-        return curve
+        return self._rate_curve
 
     def with_rate(
         self: Model,
@@ -118,7 +119,7 @@ class RateControlMixin:
             guarantee=guarantee,
             confidence=confidence,
         )
-        if not other._is_calibrated():  # type: ignore[attr-defined]
+        if other.calibrator_ is None:
             other.__dict__.pop("oob_proba_", None)
         return other
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from svmproba.bootstrap.profile import HALF
 from svmproba.bootstrap.threshold import RateCurve
+from svmproba.bootstrap.votes import HALF
 from svmproba.evaluation.metrics import Label, class_mse
 from svmproba.evaluation.rates import curve_of_blocks, rates_at
 
