@@ -40,7 +40,7 @@ from .lagrangian import (
     W_TARGET,
     newton_steps,
 )
-from .problem import JIT, Array, entry, relative_gap
+from .problem import JIT, Array, lean_entry, relative_gap
 from .rows import row_add, score_rows
 
 #: Newton steps for one model before it is given up (and reported with the gap it has).
@@ -190,7 +190,7 @@ def _predict(problem, state, guide, m, base, grid, k):
     return sigma * grid[k] if guided or k > 0 else 0.3 * grid[k]
 
 
-@entry
+@lean_entry
 def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved):
     """Solve the problem with bounds ``C * base`` for every C of an increasing grid.
 

@@ -16,6 +16,8 @@ from numba.extending import overload
 from .problem import JIT, Array
 
 _LANES = 8
+#: Flags of the overloads: those of compiled functions, less what is said of wrappers.
+_INNER = {name: flag for name, flag in JIT.items() if not name.endswith("_wrapper")}
 #: Mask that leads an index back to the start of its register. An index that runs from there, or
 #: from anything but 0, is unsigned: Numba lets signed ones count from the end, and then LLVM does
 #: not vectorise the loop.
@@ -89,7 +91,7 @@ def gram_add(table, index, sign, count, gram):  # pragma: no cover
     raise NotImplementedError
 
 
-@overload(row_dot, jit_options={"fastmath": JIT["fastmath"]})
+@overload(row_dot, jit_options=_INNER)
 def _row_dot(table, i, p):
     if isinstance(table, types.BaseTuple):
 
@@ -112,7 +114,7 @@ def _row_dot(table, i, p):
     return dense
 
 
-@overload(row_square, jit_options={"fastmath": JIT["fastmath"]})
+@overload(row_square, jit_options=_INNER)
 def _row_square(table, i):
     if isinstance(table, types.BaseTuple):
 
@@ -127,7 +129,7 @@ def _row_square(table, i):
     return lambda table, i: row_dot(table, i, table[i])
 
 
-@overload(row_add, jit_options={"fastmath": JIT["fastmath"]})
+@overload(row_add, jit_options=_INNER)
 def _row_add(table, i, x, g):
     if isinstance(table, types.BaseTuple):
 
@@ -165,7 +167,7 @@ def add_squares(h, first, size, a, b, c, e, xa, xb, xc, xe):
             other[j] += ka * aj + kb * bj + kc * cj + ke * ej
 
 
-@overload(gram_add, jit_options={"fastmath": JIT["fastmath"]})
+@overload(gram_add, jit_options=_INNER)
 def _gram_add(table, index, sign, count, gram):
     if isinstance(table, types.BaseTuple):
 
@@ -203,9 +205,7 @@ def score_rows(table, index, count, p, out):
 
 
 @njit(**JIT)
-def row_norms(table, index, n):
-    """Return the squared lengths of the listed rows, by record."""
-    out = np.zeros(n)
+def row_norms(table, index, out):
+    """Write the squared lengths of the listed rows to out, by record."""
     for a in range(index.shape[0]):
         out[index[a]] = row_square(table, index[a])
-    return out

@@ -101,7 +101,8 @@ def solve_sweeps(problem, state, base, grid, tol, stop, coef, alphas):
     d = problem.d
     bag = np.flatnonzero(base > 0.0)
     m = bag.shape[0]
-    curve = row_norms(problem.table, bag, n)
+    curve = np.zeros(n)
+    row_norms(problem.table, bag, curve)
     tau = 0.0
     for a in range(m):
         curve[bag[a]] -= 1.0  # the bias column

@@ -1,0 +1,319 @@
+r"""One piece of the path of a solution: events until the bounds and targets are the wanted ones.
+
+See :mod:`~svmproba.solvers.homotopy`. The records strictly between their bounds are called J; the
+inverse of their bordered matrix is kept, and changed with every event. The image of a record in J
+are the rates of J, and of the bias at place 0, that keep the margins of J when the multiplier of
+the record grows at rate -1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from .problem import JIT, Array, Problem
+from .rows import aligned, row_add, row_dot, whole
+
+#: Rounding that is allowed for: of margins, and of multipliers as a share of their bound.
+_SLACK = 1e-9
+#: Rate below which a space never shrinks to nothing.
+_NEVER = 1e-300
+#: Share of a row's squared length outside the span of J below which it depends on J.
+DEPENDENT = 1e-9
+# Where a record is: at zero, in J, at its bound; outside the bag.
+ZERO, INNER, BOUND, ABSENT = range(4)
+
+
+class Walk(NamedTuple):
+    """Work space of one bag, see the names below."""
+
+    f: Array  # (5, n) by record
+    w: Array  # (5, n) by watched record
+    j: Array  # (6, side) by place in J; place 0 is the bias
+    v: Array  # (3, width)
+    inverse: Array  # (side, side)
+    i: Any  # (4, n or a little more)
+    status: Any  # (n,)
+    along: Array  # (2,): tau, rate of the imbalance of the multipliers
+    count: Any  # (3,): places in use, watched records, events
+
+
+# Multiplier, margin, bound at the start of the piece and its rate, rate of the target.
+ALPHA, MARGIN, LIMIT, RISE, PULL = range(5)
+# Distance to the margin on the right side and its rate, +1 at zero, -1 at the bound, 0 in J; rate
+# of the target; tau at which the space is used up.
+SPACE, RATE, SIDE, PULLED, REACH = range(5)
+# Multiplier, its rate, bound, its rate; image of a row in J, its products with J.
+INNER_ALPHA, INNER_RATE, INNER_LIMIT, INNER_RISE, IMAGE, PRODUCTS = range(6)
+POINT, SPEED, TOTAL = range(3)
+BAG, WATCHED, SLOT, MEMBER = range(4)
+PLACES, ROWS, EVENTS = range(3)
+
+
+def new_walk(problem: Problem, width: int) -> Walk:
+    """Allocate the work space; it serves one bag after the other."""
+    n = problem.signs.shape[0]
+    side = whole(min(n, problem.d + 1) + 2)
+    return Walk(
+        aligned(5, n),
+        aligned(5, n),
+        aligned(6, side),
+        aligned(3, width),
+        aligned(side, side),
+        np.zeros((4, max(n, side)), np.int64),
+        np.zeros(n, np.int8),
+        np.zeros(2),
+        np.zeros(3, np.int64),
+    )
+
+
+@njit(**JIT)
+def image(problem, walk, i):
+    """Solve for the image of record i in J; returns what is left of its square, and the square."""
+    size, z, u = walk.count[PLACES], walk.j[PRODUCTS], walk.j[IMAGE]
+    table, x, d = problem.table, walk.v[TOTAL], problem.d
+    z[0] = problem.signs[i]
+    for k in range(x.shape[0]):
+        x[k] = 0.0
+    row_add(table, i, 1.0, x)
+    x[d] = 0.0
+    square = row_dot(table, i, x)
+    for p in range(1, size):
+        z[p] = row_dot(table, walk.i[MEMBER, p], x)
+    rest = square
+    for p in range(size):
+        row, s = walk.inverse[p], 0.0
+        for q in range(size):
+            s += row[q] * z[q]
+        u[p] = s
+        rest -= s * z[p]
+    return rest, square
+
+
+@njit(**JIT)
+def append(walk, i, rest):
+    """Put record i at the last place of J; its image is in the work space."""
+    size, u, inverse = walk.count[PLACES], walk.j[IMAGE], walk.inverse
+    last = inverse[size]
+    for p in range(size):
+        row, x = inverse[p], u[p] / rest
+        for q in range(size):
+            row[q] += x * u[q]
+        row[size] = -x
+        last[p] = -x
+    last[size] = 1.0 / rest
+    walk.i[MEMBER, size] = i
+    walk.status[i] = INNER
+    walk.count[PLACES] = size + 1
+
+
+@njit(**JIT)
+def begin_set(problem, walk, i):
+    """Let record i alone be J."""
+    walk.count[PLACES] = 1
+    walk.inverse[0, 0] = 0.0
+    square = image(problem, walk, i)[1]
+    y, inverse = problem.signs[i], walk.inverse
+    inverse[0, 0], inverse[0, 1], inverse[1, 0], inverse[1, 1] = -square, y, y, 0.0
+    walk.i[MEMBER, 1] = i
+    walk.status[i] = INNER
+    walk.count[PLACES] = 2
+
+
+@njit(**JIT)
+def _turn(problem, walk, x, i):
+    """Change the rate of record i by x, and of J so that its margins follow; i < 0: of J only."""
+    speed, rate, u, d = walk.v[SPEED], walk.j[INNER_RATE], walk.j[IMAGE], problem.d
+    bias = speed[d] - x * u[0]
+    for p in range(1, walk.count[PLACES]):
+        rate[p] -= x * u[p]
+        row_add(problem.table, walk.i[MEMBER, p], -x * u[p], speed)
+    if i >= 0:
+        row_add(problem.table, i, x, speed)
+    speed[d] = bias
+
+
+@njit(**JIT)
+def _leave(problem, walk, p, status):
+    """Take place p out of J, at zero or at its bound."""
+    size, inverse, u = walk.count[PLACES], walk.inverse, walk.j[IMAGE]
+    i, last = walk.i[MEMBER, p], size - 1
+    at_bound = status == BOUND
+    for q in range(size):
+        u[q] = -inverse[p, q] / inverse[p, p]
+    _turn(problem, walk, walk.j[INNER_RISE, p] * at_bound - walk.j[INNER_RATE, p], np.int64(-1))
+    walk.f[ALPHA, i] = walk.j[INNER_LIMIT, p] * at_bound
+    walk.status[i] = status
+    a = walk.i[SLOT, i]
+    walk.w[SPACE, a], walk.w[SIDE, a] = 0.0, -1.0 if at_bound else 1.0
+    if p != last:
+        for q in range(size):
+            inverse[p, q], inverse[last, q] = inverse[last, q], inverse[p, q]
+        for q in range(size):
+            inverse[q, p], inverse[q, last] = inverse[q, last], inverse[q, p]
+        walk.i[MEMBER, p] = walk.i[MEMBER, last]
+        for r in range(4):
+            walk.j[r, p] = walk.j[r, last]
+    row = inverse[last]
+    for q in range(last):
+        other, x = inverse[q], row[q] / row[last]
+        for r in range(last):
+            other[r] -= x * row[r]
+    walk.count[PLACES] = last
+
+
+@njit(**JIT)
+def _place(walk, a, p, alpha, limit, rate):
+    """Note the multiplier of watched record a, which is in J now, at place p."""
+    walk.j[INNER_ALPHA, p], walk.j[INNER_RATE, p] = alpha, rate
+    walk.j[INNER_LIMIT, p], walk.j[INNER_RISE, p] = limit, walk.f[RISE, walk.i[WATCHED, a]]
+    walk.w[SPACE, a], walk.w[SIDE, a] = 0.0, 0.0
+
+
+@njit(**JIT)
+def _enter(problem, walk, a):
+    """Take watched record a into J; a record that depends on J first drives another one out."""
+    i = walk.i[WATCHED, a]
+    was = walk.status[i]
+    rise = walk.f[RISE, i]
+    limit = walk.f[LIMIT, i] + walk.along[0] * rise
+    alpha, rate, sign = 0.0, 0.0, 1.0
+    if was == BOUND:
+        alpha, rate, sign = limit, rise, -1.0
+    rest, square = image(problem, walk, i)
+    if rest <= DEPENDENT * (1.0 + square):
+        best, place = limit, np.int64(-1)
+        for p in range(1, walk.count[PLACES]):
+            x, y = -sign * walk.j[IMAGE, p], walk.j[INNER_ALPHA, p]
+            t = (walk.j[INNER_LIMIT, p] - y) / x if x > 0.0 else -y / x
+            if abs(x) > 1e-12 and t < best:
+                best, place = max(t, 0.0), p
+        for p in range(1, walk.count[PLACES]):
+            walk.j[INNER_ALPHA, p] -= sign * best * walk.j[IMAGE, p]
+        if place < 0:  # it goes through to its other bound
+            _turn(problem, walk, sign * rise, i)
+            walk.status[i] = ZERO if was == BOUND else BOUND
+            walk.w[SPACE, a], walk.w[SIDE, a] = 0.0, -sign
+            walk.f[ALPHA, i] = 0.0 if was == BOUND else limit
+            return True
+        if walk.count[PLACES] <= 2:
+            return False
+        alpha += sign * best
+        up = -sign * walk.j[IMAGE, place] > 0.0
+        _leave(problem, walk, place, BOUND if up else ZERO)
+        rest, square = image(problem, walk, i)
+    size = walk.count[PLACES]
+    if rest <= DEPENDENT * (1.0 + square) or size >= walk.inverse.shape[0]:
+        return False
+    change = (walk.w[PULLED, a] - row_dot(problem.table, i, walk.v[SPEED])) / rest
+    _turn(problem, walk, change, i)
+    append(walk, i, rest)
+    _place(walk, a, size, alpha, limit, rate + change)
+    return True
+
+
+@njit(**JIT)
+def _exchange(problem, walk, up):
+    """Let the only record of J leave: move the bias until another one takes its place."""
+    i, n_rows, w = walk.i[MEMBER, 1], walk.count[ROWS], walk.w
+    own = walk.i[SLOT, i]
+    direction = -problem.signs[i] if up else problem.signs[i]
+    best, place = np.inf, np.int64(-1)
+    for a in range(n_rows):
+        x = w[SIDE, a] * problem.signs[walk.i[WATCHED, a]] * direction
+        if x < 0.0 and w[SPACE, a] < best:
+            best, place = w[SPACE, a], a
+    if place < 0:
+        return False
+    for a in range(n_rows):
+        w[SPACE, a] += best * w[SIDE, a] * problem.signs[walk.i[WATCHED, a]] * direction
+    walk.v[POINT, problem.d] += best * direction
+    walk.status[i] = BOUND if up else ZERO
+    walk.f[ALPHA, i] = walk.j[INNER_LIMIT, 1] if up else 0.0
+    w[SPACE, own], w[SIDE, own] = best, -1.0 if up else 1.0
+    k = walk.i[WATCHED, place]
+    limit = walk.f[LIMIT, k] + walk.along[0] * walk.f[RISE, k]
+    alpha = limit if walk.status[k] == BOUND else 0.0
+    begin_set(problem, walk, k)
+    _place(walk, place, 1, alpha, limit, 0.0)
+    return True
+
+
+@njit(**JIT)
+def _aim(problem, walk, m):
+    """Find the rates of the point and of J from the rates of all that is given."""
+    speed, d, size = walk.v[SPEED], problem.d, walk.count[PLACES]
+    for k in range(speed.shape[0]):
+        speed[k] = 0.0
+    for a in range(m):
+        i = walk.i[BAG, a]
+        if walk.status[i] >= BOUND and walk.f[RISE, i] != 0.0:
+            row_add(problem.table, i, walk.f[RISE, i], speed)
+    z, rate = walk.j[PRODUCTS], walk.j[INNER_RATE]
+    z[0] = walk.along[1] - speed[d]
+    speed[d] = 0.0
+    for p in range(1, size):
+        i = walk.i[MEMBER, p]
+        z[p] = walk.f[PULL, i] - row_dot(problem.table, i, speed)
+    for p in range(size):
+        row, s = walk.inverse[p], 0.0
+        for q in range(size):
+            s += row[q] * z[q]
+        rate[p] = s
+    for p in range(1, size):
+        row_add(problem.table, walk.i[MEMBER, p], rate[p], speed)
+    speed[d] = rate[0]
+
+
+@njit(**JIT)
+def follow(problem, walk, m, max_events, stop):
+    """Follow the solution from tau = 0 to 1; returns whether it got there."""
+    n_rows, point, speed = walk.count[ROWS], walk.v[POINT], walk.v[SPEED]
+    space, shrink, side, pulled = walk.w[SPACE], walk.w[RATE], walk.w[SIDE], walk.w[PULLED]
+    reach, alpha, rate = walk.w[REACH], walk.j[INNER_ALPHA], walk.j[INNER_RATE]
+    limit, rise = walk.j[INNER_LIMIT], walk.j[INNER_RISE]
+    walk.along[0] = 0.0
+    _aim(problem, walk, m)
+    while True:
+        size = walk.count[PLACES]
+        best, row, place, up = 1.0 - walk.along[0], np.int64(-1), np.int64(-1), False
+        for p in range(1, size):
+            x, slack = rate[p], _SLACK * limit[p]
+            if alpha[p] + best * x < -slack:
+                best, place, up = max(-(alpha[p] + slack) / x, 0.0), p, False
+            x -= rise[p]
+            if alpha[p] - limit[p] + best * x > slack:
+                best, place, up = max((limit[p] + slack - alpha[p]) / x, 0.0), p, True
+        for a in range(n_rows):
+            shrink[a] = row_dot(problem.table, walk.i[WATCHED, a], speed)
+        for a in range(n_rows):  # apart: these vectorise, and wait for nothing
+            shrink[a] = side[a] * (shrink[a] - pulled[a])
+            reach[a] = (space[a] + _SLACK) / max(-shrink[a], _NEVER)
+        for a in range(n_rows):
+            if reach[a] < best:
+                best, row = reach[a], a
+        best = max(best, 0.0)
+        for a in range(n_rows):
+            space[a] += best * shrink[a]
+        for p in range(1, size):
+            alpha[p] += best * rate[p]
+            limit[p] += best * rise[p]
+        for k in range(point.shape[0]):
+            point[k] += best * speed[k]
+        walk.along[0] += best
+        if row < 0 and place < 0:
+            return True
+        walk.count[EVENTS] += 1
+        if walk.count[EVENTS] >= max_events or stop[0]:
+            return False
+        if row >= 0:
+            if not _enter(problem, walk, row):
+                return False
+        elif size > 2:
+            _leave(problem, walk, place, BOUND if up else ZERO)
+        elif _exchange(problem, walk, up):
+            _aim(problem, walk, m)
+        else:
+            return False
