@@ -39,6 +39,12 @@ def test_vote_shares_by_loop(scores, threshold):
         assert shares[theta, i] == np.mean([vote(f, threshold) for f in scores[:, theta, i]])
 
 
+@pytest.mark.parametrize("n_bags", [1, 127, 128, 32_767, 32_768])
+def test_no_sum_of_votes_overflows(n_bags):
+    assert vote_shares(np.ones(n_bags)) == 1
+    assert vote_shares(np.zeros(n_bags)) == 0.5
+
+
 def test_out_of_bag_shares_by_loop(scores, counts):
     positive = np.arange(12) % 2 == 0
     counts[:, 5] = 1  # in every bag

@@ -60,7 +60,8 @@ def map_blocks(
     list
         Results in the order of the blocks.
     """
-    n_threads = min(joblib.effective_n_jobs(n_jobs), len(blocks))
+    # The jobs of a cluster are not the cores of this machine.
+    n_threads = min(joblib.effective_n_jobs(n_jobs), joblib.cpu_count(), len(blocks))
     if n_threads <= 1:
         return [function(block) for block in blocks]
     per_thread = max(1, joblib.cpu_count() // n_threads)

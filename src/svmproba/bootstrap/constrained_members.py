@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba.bootstrap.blocks import row_blocks
-from svmproba.bootstrap.members import Members, Training
+from svmproba.bootstrap.members import Members, Training, count_votes
 from svmproba.solvers.constrained_bags import fit_constrained
 from svmproba.solvers.engine import Tally, fit_ensemble
 from svmproba.solvers.features import fit_features
@@ -57,6 +56,7 @@ def fit_constrained_members(
     n_jobs: int | None,
     report: Callable[[int], None],
     seed: int,
+    device: str = "cpu",
 ) -> list[FloorFit]:
     """Fit one constrained SVM per bag, gamma, C and floor.
 
@@ -73,6 +73,8 @@ def fit_constrained_members(
         Convex problems to spend on one constrained SVM.
     seed : int
         Of the search.
+    device : str, default="cpu"
+        Where the plain SVMs are fitted; the search runs on the CPU.
 
     Returns
     -------
@@ -87,7 +89,8 @@ def fit_constrained_members(
         feature_map, rows = fit_features(X, gamma=gamma, **kernel)
         feature_maps.append(feature_map)
         shared: dict[str, Any] = {"n_jobs": n_jobs, "report": report}
-        plain = fit_ensemble(rows, signs, counts, Cs, weight=weight, tol=tol, tally=tally, **shared)
+        fixed: dict[str, Any] = {"weight": weight, "tol": tol, "tally": tally, "device": device}
+        plain = fit_ensemble(rows, signs, counts, Cs, **fixed, **shared)
         found = fit_constrained(
             rows, signs, masses, Cs, floors, plain=plain, effort=effort, seed=seed, **shared
         )
@@ -100,7 +103,7 @@ def fit_constrained_members(
                 proven = np.zeros(gap.shape, dtype=bool)
             else:
                 gap = _relative_gap(found.objective[k], found.bound[k], replaced)
-                votes = _count_votes(rows, coef, intercept, counts, tally)
+                votes = count_votes(rows, coef, intercept, counts, tally)
                 proven = (found.status[k] == OPTIMAL) & ~replaced
             by_floor[k].append((coef, intercept, gap, *votes, proven, replaced))
     return [_joined(feature_maps, fits) for fits in by_floor]
@@ -112,22 +115,6 @@ def _relative_gap(objective: Floats, bound: Floats, replaced: NDArray[np.bool_])
     with np.errstate(invalid="ignore"):  # infinite objectives, of replaced members
         np.divide(objective - bound, objective, out=gap, where=objective > bound)
     return np.where(replaced, np.nan, gap)
-
-
-def _count_votes(
-    rows: Rows, coef: Floats, intercept: Floats, counts: NDArray[np.unsignedinteger], tally: Tally
-) -> tuple[Floats, Floats]:
-    """Tally the out-of-bag votes, a few bags at a time."""
-    n_C, n_bags, _ = coef.shape
-    summed, stacked = [], []
-    for block in row_blocks(n_bags, 2 * n_C * rows.shape[0]):
-        w = np.moveaxis(coef[:, block], 1, 0)
-        scores = np.stack([np.asarray(rows @ part.T).T for part in w])
-        scores += intercept[:, block].T[:, :, np.newaxis]
-        votes, reliability = tally(scores, counts[block])
-        summed.append(votes)
-        stacked.append(reliability)
-    return np.sum(summed, axis=0), np.concatenate(stacked, axis=1)
 
 
 def _joined(feature_maps: list[Any], fits: list[tuple[Any, ...]]) -> FloorFit:

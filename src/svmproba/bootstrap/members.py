@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba.bootstrap.blocks import row_blocks
 from svmproba.solvers.engine import Tally, fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
@@ -59,6 +60,7 @@ def fit_members(
     tally: Tally,
     n_jobs: int | None,
     report: Callable[[int], None],
+    device: str = "cpu",
 ) -> tuple[Members, Training]:
     r"""Fit one SVM per bag, gamma and C.
 
@@ -84,6 +86,8 @@ def fit_members(
         Number of jobs.
     report : callable
         ``report(n_bags)`` is called when so many more bags of one gamma are done.
+    device : str, default="cpu"
+        Where to compute, see `svmproba.solvers.devices.resolve_device`.
 
     Returns
     -------
@@ -107,6 +111,7 @@ def fit_members(
             tally=tally,
             n_jobs=n_jobs,
             report=report,
+            device=device,
         )
         feature_maps.append(feature_map)
         columns.append(np.ascontiguousarray(fit.coef.reshape(-1, rows.shape[1]).T))
@@ -114,6 +119,41 @@ def fit_members(
         fits.append((fit.intercept, fit.gap, fit.summed, fit.stacked))
     intercept, *training = (np.concatenate(parts) for parts in zip(*fits, strict=True))
     return Members(feature_maps, columns, intercept, means), Training(*training)
+
+
+def count_votes(
+    rows: Rows, coef: Floats, intercept: Floats, counts: NDArray[np.unsignedinteger], tally: Tally
+) -> tuple[Floats, Floats]:
+    """Tally the out-of-bag votes of members by their scores on rows, a few bags at a time.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR, shape (n_samples, d)
+        Rows of the records.
+    coef, intercept : ndarray, shape (n_C, n_bootstraps, d) and (n_C, n_bootstraps)
+        The members.
+    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
+        The bags.
+    tally : callable
+        As in `fit_members`.
+
+    Returns
+    -------
+    twice_votes : ndarray, shape (n_C, n_samples)
+        Summed over the bags.
+    reliability : ndarray, shape (n_C, n_bootstraps)
+        Of every member.
+    """
+    n_C, n_bags, _ = coef.shape
+    summed, stacked = np.zeros((n_C, rows.shape[0])), []
+    for block in row_blocks(n_bags, 2 * n_C * rows.shape[0]):
+        w = np.moveaxis(coef[:, block], 1, 0)
+        scores = np.stack([np.asarray(rows @ part.T).T for part in w])
+        scores += intercept[:, block].T[:, :, np.newaxis]
+        votes, reliability = tally(scores, counts[block])
+        summed += votes
+        stacked.append(reliability)
+    return summed, np.concatenate(stacked, axis=1)
 
 
 def member_scores(members: Members, X: Rows) -> Floats:

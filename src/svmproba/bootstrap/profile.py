@@ -15,6 +15,7 @@ from svmproba.bootstrap._profile_rows import profile_rows
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.members import Members, member_scores, scores_width
 from svmproba.bootstrap.votes import DECIMALS
+from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.kernels import Rows
 
 Floats = NDArray[np.float64]
@@ -76,6 +77,7 @@ def profile_records(
     positive: Bools | None = None,
     cuts: Floats | None = None,
     n_jobs: int | None = None,
+    device: str = "cpu",
 ) -> Profile:
     r"""Summarise the scores of records.
 
@@ -96,6 +98,8 @@ def profile_records(
         Where to count votes.
     n_jobs : int or None
         Number of threads.
+    device : str, default="cpu"
+        Where to compute, see `svmproba.solvers.devices.resolve_device`.
 
     Returns
     -------
@@ -104,6 +108,11 @@ def profile_records(
     """
     cuts = np.empty(0) if cuts is None else cuts
     labels = np.zeros(X.shape[0], dtype=bool) if positive is None else positive
+    torch_device = resolve_device(device)
+    if torch_device is not None:
+        from svmproba.bootstrap.on_device import device_profile
+
+        return Profile(*device_profile(members, X, rho, counts, labels, cuts, torch_device))
     n_theta, n_bags = members.intercept.shape
     cells = _cells(cuts)
 
@@ -142,7 +151,11 @@ def _class_sums(shares: Floats, positive: Bools) -> tuple[NDArray[np.int64], Flo
 
 
 def scales_and_cuts(
-    members: Members, X: Rows, counts: NDArray[np.unsignedinteger], n_jobs: int | None = None
+    members: Members,
+    X: Rows,
+    counts: NDArray[np.unsignedinteger],
+    n_jobs: int | None = None,
+    device: str = "cpu",
 ) -> tuple[Floats, Floats]:
     r"""Typical size of the scores at each hyperparameter value, and cuts worth looking at.
 
@@ -158,6 +171,8 @@ def scales_and_cuts(
         The bags.
     n_jobs : int or None
         Number of threads.
+    device : str, default="cpu"
+        Where to compute, see `svmproba.solvers.devices.resolve_device`.
 
     Returns
     -------
@@ -170,20 +185,31 @@ def scales_and_cuts(
     n = X.shape[0]
     pilots = np.unique(np.linspace(0, n - 1, min(n, N_PILOTS)).astype(np.intp))
     rows, left_out = X[pilots], (counts[:, pilots] == 0).T
+    torch_device = resolve_device(device)
+    if torch_device is not None:
+        from svmproba.bootstrap.on_device import device_scores
+
+        mean, middle, largest = device_scores(members, rows, left_out, torch_device)
+    else:
+        mean, middle, largest = _pilot_scores(members, rows, left_out, n_jobs)
+    typical = np.median(mean, axis=1)
+    scales, end = np.where(middle > 0, middle, 1.0), max(largest, np.abs(typical).max())
+    spaced = np.quantile(typical, np.linspace(0, 1, MAX_CUTS), method="lower")
+    return scales, np.unique(np.concatenate([spaced, [-end, 0.0, end]]))
+
+
+def _pilot_scores(
+    members: Members, rows: Rows, left_out: Bools, n_jobs: int | None
+) -> tuple[Floats, Floats, float]:
+    """Mean scores (n, n_theta), median size of those out of bag (n_theta,), and the largest."""
 
     def block_scores(block: slice) -> tuple[Floats, Floats]:
         scores = member_scores(members, rows[block])
-        typical = np.median(scores.mean(axis=2), axis=1)
-        return typical, np.abs(np.swapaxes(scores, 1, 2)[left_out[block]])
+        return scores.mean(axis=2), np.abs(np.swapaxes(scores, 1, 2)[left_out[block]])
 
-    blocks = row_blocks(len(pilots), X.shape[1] + 2 * scores_width(members))
-    typical, sizes = map(
-        np.concatenate, zip(*map_blocks(block_scores, blocks, n_jobs), strict=True)
-    )
-    scales, end = np.ones(len(members.intercept)), np.abs(typical).max()
-    if len(sizes):
-        end = max(end, sizes.max())
-        middle = np.median(sizes, axis=0, overwrite_input=True)
-        scales = np.where(middle > 0, middle, 1.0)
-    spaced = np.quantile(typical, np.linspace(0, 1, MAX_CUTS), method="lower")
-    return scales, np.unique(np.concatenate([spaced, [-end, 0.0, end]]))
+    blocks = row_blocks(rows.shape[0], rows.shape[1] + 2 * scores_width(members))
+    mean, sizes = map(np.concatenate, zip(*map_blocks(block_scores, blocks, n_jobs), strict=True))
+    if len(sizes) == 0:
+        return mean, np.zeros(mean.shape[1]), 0.0
+    largest = float(sizes.max())
+    return mean, np.median(sizes, axis=0, overwrite_input=True), largest

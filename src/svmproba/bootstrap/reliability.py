@@ -51,6 +51,32 @@ def reliability_of_bags(
     n_minus = np.count_nonzero(out_of_bag, axis=1) - n_plus
     voted = twice_votes.sum(axis=2, dtype=np.int64).T
     right_plus = (twice_votes * positive.view(np.uint8)).sum(axis=2, dtype=np.int64).T
+    return reliability_from_counts(measure, n_plus, n_minus, voted, right_plus)
+
+
+def reliability_from_counts(
+    measure: str,
+    n_plus: NDArray[np.int64],
+    n_minus: NDArray[np.int64],
+    voted: NDArray[np.int64],
+    right_plus: NDArray[np.int64],
+) -> Floats:
+    """Measure members from counts of their out-of-bag votes; every measure but the AUC.
+
+    Parameters
+    ----------
+    measure : {"accuracy", "balanced_accuracy", "g_mean"}
+        Name of the measure.
+    n_plus, n_minus : ndarray of int, shape (n_bags,)
+        Records of either class that each bag left out.
+    voted, right_plus : ndarray of int, shape (n_theta, n_bags)
+        Twice the votes for the class of interest, over all these records and over its own.
+
+    Returns
+    -------
+    ndarray, shape (n_theta, n_bags)
+        NaN where undefined.
+    """
     right_minus = 2 * n_minus - (voted - right_plus)
     with np.errstate(invalid="ignore", divide="ignore"):
         if measure == "accuracy":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,9 +41,11 @@ def vote_shares(scores: Floats, threshold: float | Floats = 0.0) -> Floats:
     >>> vote_shares(np.array([[0.3, -1.0, 0.0, 2.0], [-1.0, -2.0, -0.1, -3.0]]))
     array([0.625, 0.   ])
     """
-    above = (scores > threshold).sum(axis=-1, dtype=np.int32)
-    not_below = (scores >= threshold).sum(axis=-1, dtype=np.int32)
-    return (above + not_below) / (2 * scores.shape[-1])
+    twice = (scores > threshold).view(np.uint8)
+    twice += (scores >= threshold).view(np.uint8)
+    n_twice = 2 * scores.shape[-1]
+    # The narrower the sums, the more of them fit into a register.
+    return np.add.reduce(twice, axis=-1, dtype=np.min_scalar_type(n_twice)) / n_twice
 
 
 def mix_shares(shares: Floats, weights: Floats) -> Floats:
@@ -66,8 +70,8 @@ def mix_shares(shares: Floats, weights: Floats) -> Floats:
 
 
 def tally_block(
-    scores: Floats,
-    counts: NDArray[np.unsignedinteger],
+    scores: Any,
+    counts: Any,
     *,
     positive: NDArray[np.bool_],
     measure: str,
@@ -76,9 +80,9 @@ def tally_block(
 
     Parameters
     ----------
-    scores : ndarray, shape (n_bags, n_theta, n_samples)
+    scores : ndarray or tensor, shape (n_bags, n_theta, n_samples)
         Scores of the members on the training records.
-    counts : ndarray of unsigned integers, shape (n_bags, n_samples)
+    counts : ndarray or tensor of unsigned integers, shape (n_bags, n_samples)
         The bags.
     positive : ndarray of bool, shape (n_samples,)
         Which records belong to the class of interest.
@@ -93,6 +97,10 @@ def tally_block(
     reliability : ndarray, shape (n_theta, n_bags)
         Reliability of every member, NaN where undefined.
     """
+    if not isinstance(scores, np.ndarray):
+        from svmproba.bootstrap.on_device import tally_tensors
+
+        return tally_tensors(scores, counts, positive=positive, measure=measure)
     out_of_bag = counts == 0
     twice = (scores > 0).view(np.uint8) + (scores >= 0).view(np.uint8)
     twice *= out_of_bag.view(np.uint8)[:, np.newaxis, :]

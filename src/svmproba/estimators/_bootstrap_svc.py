@@ -34,8 +34,11 @@ from svmproba.bootstrap.votes import (
 )
 from svmproba.estimators._calibration import CalibrationMixin
 from svmproba.estimators._costs import DecisionMixin
+from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
+from svmproba.estimators._little_bootstraps import KERNEL_PARAMETERS, LittleBootstrapMixin
 from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from svmproba.estimators._rate_control import RateControlMixin
+from svmproba.estimators._summary import SummaryMixin
 from svmproba.estimators._uncertainty import UncertaintyMixin
 from svmproba.estimators._validation import (
     Floats,
@@ -46,10 +49,10 @@ from svmproba.estimators._validation import (
     training_set,
     warn_of_doubts,
 )
+from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.kernels import Rows
 
 THETA = np.dtype([("C", np.float64), ("gamma", np.float64)])
-KERNEL_PARAMETERS = ("kernel", "degree", "coef0", "n_components")
 
 
 class Setting(NamedTuple):
@@ -67,10 +70,12 @@ class Setting(NamedTuple):
 
 class BootstrapSVC(
     CallbackSupportMixin,
+    LittleBootstrapMixin,
     CalibrationMixin,
     RateControlMixin,
     UncertaintyMixin,
     DecisionMixin,
+    SummaryMixin,
     ClassifierMixin,
     BaseEstimator,
 ):
@@ -113,6 +118,12 @@ class BootstrapSVC(
         Offset of the kernels poly and sigmoid.
     n_bootstraps : int, default=500
         Number of bags B.
+    resample : {"bootstrap", "blb"}, default="bootstrap"
+        How bags are drawn. ``"blb"``: the bag of little bootstraps [2]_, for tables that are too
+        large for memory or time. A member sees a subset of ``n ** subset_exponent`` records with
+        counts that sum to n, so that C means the same. X and y may then be dask tables.
+    subset_exponent : float, default=0.7
+        Size of the subsets, in [0.5, 1].
     epsilon : float, default=inf
         How far below the best reliability a value of :math:`\theta` may be and still take part.
         0 keeps the best value (and those tied with it), ``inf`` keeps all.
@@ -132,6 +143,13 @@ class BootstrapSVC(
     n_components : int or None, default=None
         Number of Nyström landmarks beyond 4000 records, where kernels are not exact; None: 300.
         From 400 on another method fits the members, which may miss `tol` at large C.
+    device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
+        Where to fit the members and to score records. ``"cpu"``: compiled code, `n_jobs` threads.
+        ``"cuda"``: all members at once on a GPU, by torch; ``"torch"``: the same on torch's CPU,
+        for tests. ``"auto"``: a GPU if torch sees one, else ``"cpu"``. Members meet `tol`
+        everywhere, but are not the same to the last digit. Predictions may be made elsewhere than
+        the fit, after ``set_params(device=...)``. Fitted on the CPU in any case: wide rows (400
+        columns and more, as of exact kernels), and the members of ``resample="blb"``.
     n_jobs : int or None, default=None
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -184,6 +202,12 @@ class BootstrapSVC(
         Cut of the probabilities; one half unless `with_rate` moved it.
     promise_ : str
         What is promised of the rates on new records, in one sentence.
+    oob_records_ : ndarray of int, shape (n_held_out,), or None
+        With ``resample="blb"``, the records held out of all subsets: `counts_`, `oob_proba_` and
+        all other attributes with one entry a record are about them, in this order. None: they are
+        about all records.
+    n_subsets_, subset_size_ : int
+        With ``resample="blb"``, how many subsets there are, and their size.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
@@ -198,10 +222,22 @@ class BootstrapSVC(
     There is no ``decision_function``: the label is the cut of the probability, and no single
     score has the same order as the vote shares. `score_samples_array` gives the members' scores.
 
+    ``resample="blb"`` rests on more than the bootstrap does: subsets must be large enough for the
+    score to be about normal and unbiased in them (many more records than columns, both classes in
+    numbers, no classes that separate), because the members of each are moved to the mean of all
+    subsets and only their spread is kept, see `svmproba.bootstrap.little`. It is worse than the
+    bootstrap on tables below about 10 000 records, where classes are rare or nearly separable, and
+    in its centre, which knows the records of the subsets and no others. Everything out of bag is
+    measured on records held out, a fifth of them and 50 000 at most. The kind ``"sampling"`` of
+    `predict_proba_interval` takes the spread of the bags for that of training sets. Of a dask table
+    the drawn records alone are collected; `fit` trusts that the others are like them, NaN included.
+
     References
     ----------
     .. [1] S. Benítez-Peña, R. Blanquero, E. Carrizosa and P. Ramírez-Cobo, *Cost-sensitive
        probabilistic predictions for support vector machines*.
+    .. [2] A. Kleiner, A. Talwalkar, P. Sarkar and M. I. Jordan, "A scalable bootstrap for massive
+       data", Journal of the Royal Statistical Society B 76, 2014.
 
     Examples
     --------
@@ -226,6 +262,8 @@ class BootstrapSVC(
         degree: int = 3,
         coef0: float = 0.0,
         n_bootstraps: int = 500,
+        resample: str = "bootstrap",
+        subset_exponent: float = 0.7,
         epsilon: float = np.inf,
         reliability: str = "accuracy",
         calibration: str | None = None,
@@ -233,6 +271,7 @@ class BootstrapSVC(
         class_weight: dict[Any, float] | str | None = None,
         tol: float = 1e-3,
         n_components: int | None = None,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -243,6 +282,8 @@ class BootstrapSVC(
         self.degree = degree
         self.coef0 = coef0
         self.n_bootstraps = n_bootstraps
+        self.resample = resample
+        self.subset_exponent = subset_exponent
         self.epsilon = epsilon
         self.reliability = reliability
         self.calibration = calibration
@@ -250,6 +291,7 @@ class BootstrapSVC(
         self.class_weight = class_weight
         self.tol = tol
         self.n_components = n_components
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -263,9 +305,12 @@ class BootstrapSVC(
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Training records; their kernel values (n_samples, n_samples) if precomputed.
+            Training records; their kernel values (n_samples, n_samples) if precomputed. With
+            ``resample="blb"`` also a dask DataFrame or array, which is read twice, partition by
+            partition.
         y : array-like, shape (n_samples,)
-            Labels, two classes with at least two records each.
+            Labels, two classes with at least two records each; of dask and partitioned as X if X
+            is.
         sample_weight : array-like, shape (n_samples,), optional
             Factor on C for each record; a record of weight 0 counts as absent.
 
@@ -277,6 +322,14 @@ class BootstrapSVC(
         return self._fit(X, y, sample_weight)
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> BootstrapSVC:
+        if self._is_little():
+            fields, members, training, held_out = self._fit_little(X, y, sample_weight)
+            setting = Setting(*fields)
+            self._settle(setting, members, training)
+            self.oob_records_ = held_out
+            warn_of_doubts(self)
+            setting.progress.finish()
+            return self
         setting = self._set_up(X, y, sample_weight)
         members, training = fit_members(
             setting.data.X,
@@ -290,6 +343,7 @@ class BootstrapSVC(
             tally=setting.tally,
             n_jobs=self.n_jobs,
             report=setting.progress,
+            device=self.device,
         )
         self._settle(setting, members, training)
         warn_of_doubts(self)
@@ -301,6 +355,7 @@ class BootstrapSVC(
     ) -> Setting:
         """Check parameters and data, draw the bags; each will be reported `passes` times."""
         Cs = check_ensemble_parameters(self)
+        refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         weighing = (sample_weight, self.class_weight, self.pos_label)
         data = training_set(rows, labels, *weighing, pairwise=self.kernel == "precomputed")
@@ -322,6 +377,7 @@ class BootstrapSVC(
         self.thetas_ = np.array(grid, dtype=THETA)
         self.intercept_, self.duality_gap_ = members.intercept, training.gap
         self.counts_, self.n_redraws_ = data.spread(counts, 0), setting.n_redraws
+        self.oob_records_ = None
         self._positive = data.spread(data.positive, False)
         self.reliability_ = mean_reliability(training.reliability)
         self.weights_ = weights(self.reliability_, self.epsilon)
@@ -330,7 +386,8 @@ class BootstrapSVC(
 
     def _summarise(self, data: TrainingSet, counts: NDArray[np.uint8], P: Floats) -> None:
         """Note what the out-of-bag scores say of records, cuts and probabilities."""
-        self.score_scales_, cuts = scales_and_cuts(self._members, data.X, counts, self.n_jobs)
+        where = (self.n_jobs, self.device)
+        self.score_scales_, cuts = scales_and_cuts(self._members, data.X, counts, *where)
         profile = profile_records(
             self._members,
             data.X,
@@ -339,6 +396,7 @@ class BootstrapSVC(
             positive=data.positive,
             cuts=cuts,
             n_jobs=self.n_jobs,
+            device=self.device,
         )
         self.oob_scores_ = data.spread(profile.mean, np.nan)
         self.oob_median_ = data.spread(profile.median, np.nan)
@@ -365,8 +423,12 @@ class BootstrapSVC(
         Returns
         -------
         ndarray, shape (n_samples, 2)
-            Columns as `classes_`; rows sum to one.
+            Columns as `classes_`; rows sum to one. For a dask table a dask array, which reads one
+            partition after the other when it is computed.
         """
+        if is_lazy(X):
+            check_is_fitted(self, "intercept_")
+            return map_partitions(self, "predict_proba", X, 2, np.float64)
         rows = self._check_new(X)
         if self.calibrator_ is None:
             P = mix_shares(self._vote_shares(rows), self.weights_)
@@ -389,8 +451,11 @@ class BootstrapSVC(
         Returns
         -------
         ndarray, shape (n_samples,)
-            Labels.
+            Labels; a dask array for a dask table.
         """
+        if is_lazy(X):
+            check_is_fitted(self, "intercept_")
+            return map_partitions(self, "predict", X, None, self.classes_.dtype)
         chosen = self.predict_proba(X)[:, self._plus] >= self.cut_
         return self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
 
@@ -411,6 +476,11 @@ class BootstrapSVC(
 
     def _vote_shares(self, rows: Rows) -> Floats:
         threshold = np.reshape(self.threshold_, (-1, 1))
+        device = resolve_device(self.device)
+        if device is not None:
+            from svmproba.bootstrap.on_device import device_vote_shares
+
+            return device_vote_shares(self._members, rows, threshold, device).T
 
         def block_shares(block: slice) -> Floats:
             return vote_shares(member_scores(self._members, rows[block]), threshold)
@@ -440,6 +510,7 @@ class BootstrapSVC(
 
     def _check_new(self, X: ArrayLike) -> Rows:
         check_is_fitted(self, "intercept_")
+        refuse_lazy(X, "predict_proba and predict take it by partitions, X.compute() collects it")
         # Blocks are turned into float64 one by one: a float32 table is not copied as a whole.
         dtypes = [np.float64, np.float32]
         rows: Rows = validate_data(self, X, accept_sparse="csr", dtype=dtypes, reset=False)

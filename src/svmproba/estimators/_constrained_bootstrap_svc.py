@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Mapping
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -69,6 +68,9 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         Relative duality gap of the plain SVMs from which the members start.
     n_components : int or None, default=None
         Number of Nyström landmarks beyond 4000 records; None: 300.
+    device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
+        Where to fit the plain SVMs from which the members start, and to score records. The search
+        for the members runs on the CPU.
     n_jobs : int or None, default=None
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -131,6 +133,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         pos_label: Any = None,
         tol: float = 1e-3,
         n_components: int | None = None,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -148,6 +151,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             pos_label=pos_label,
             tol=tol,
             n_components=n_components,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
@@ -244,6 +248,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             tally=setting.tally,
             n_jobs=self.n_jobs,
             report=setting.progress,
+            device=self.device,
             # A child: the bags and landmarks are those of `BootstrapSVC` with the same state.
             seed=int(rng.spawn(1)[0].integers(2**31)),
         )
@@ -271,10 +276,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             )
             warnings.warn(message, UserWarning, stacklevel=4)
 
-    def _repr_html_inner(self) -> str:
-        """HTML of the estimator; of a fitted one with its summary."""
-        html: str = super()._repr_html_inner()
-        return html + f"<p>{escape(self.summary_)}</p>" if hasattr(self, "summary_") else html
+    def _summary(self) -> list[str]:
+        return [*super()._summary(), self.summary_]
 
 
 #: What validation notes on the model that saw the data.

@@ -23,13 +23,13 @@ from svmproba.solvers.constrained import (
     BOUNDS,
     EFFORT,
     Constrained,
-    needed_mass,
     solve_constrained,
 )
 from svmproba.solvers.exact import solve_exact
 from svmproba.solvers.features import fit_features
 from svmproba.solvers.floors import RULES, sample_floor
 from svmproba.solvers.kernels import Rows, check_kernel
+from svmproba.solvers.polish import needed_mass
 
 SOLVERS = ("search", "bb", "scip", "gurobi", "cplex")
 FLOORS = ("min_tpr", "min_tnr", "min_accuracy")

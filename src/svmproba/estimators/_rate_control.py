@@ -180,7 +180,9 @@ class RateControlMixin:
         positive = labels == self.pos_label_
         if self._is_calibrated():
             return self._calibrated(rows), positive
-        profile = profile_records(self._members, rows, self.weights_, n_jobs=self.n_jobs)
+        profile = profile_records(
+            self._members, rows, self.weights_, n_jobs=self.n_jobs, device=self.device
+        )
         return profile.medians if per_theta else profile.median, positive
 
     def _oob_levels(self: Any) -> Floats:

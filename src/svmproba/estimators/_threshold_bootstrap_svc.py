@@ -93,6 +93,8 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         Relative duality gap that every member must reach.
     n_components : int or None, default=None
         Number of Nyström landmarks beyond 4000 records; None: 300.
+    device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
+        Where to fit the members and to score records.
     n_jobs : int or None, default=None
         Number of jobs, as in joblib.
     random_state : int, RandomState instance or None, default=None
@@ -159,6 +161,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         class_weight: dict[Any, float] | str | None = None,
         tol: float = 1e-3,
         n_components: int | None = None,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -177,6 +180,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             class_weight=class_weight,
             tol=tol,
             n_components=n_components,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,

@@ -96,7 +96,10 @@ class UncertaintyMixin:
         def block_interval(block: slice) -> tuple[Floats, Any]:
             values = self._bag_probabilities(member_scores(self._members, rows[block]))
             if kind == "sampling":
-                found = sampling_interval(values, self.counts_, confidence)
+                # Records that no bag saw tell nothing of training sets; the spread of bags stands
+                # in for theirs: that of scores for votes, their own for calibrated values.
+                votes = self.oob_records_ is None or not self._is_calibrated()
+                found = sampling_interval(values, self.counts_, confidence, probability=votes)
                 limits, estimated = np.column_stack(found[:2]), found.estimated
             else:
                 limits = np.column_stack(simulation_interval(values, confidence))
@@ -108,7 +111,7 @@ class UncertaintyMixin:
 
         parts = map_blocks(block_interval, self._blocks(rows), self.n_jobs)
         limits, estimated = zip(*parts, strict=True)
-        if kind == "sampling":
+        if kind == "sampling" and self.oob_records_ is None:
             warn_if_not_estimated(np.concatenate(estimated), self.counts_.shape)
         return np.concatenate(limits)
 

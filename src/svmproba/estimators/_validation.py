@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from svmproba.bootstrap.reliability import MEASURES
 from svmproba.links.choose import LINKS
+from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.kernels import Rows, check_kernel, resolve_gamma
 
 Floats = NDArray[np.float64]
@@ -76,6 +77,7 @@ def check_ensemble_parameters(estimator: Any) -> Floats:
     check_number("tol", estimator.tol, np.finfo(np.float64).tiny, 1, "a number in (0, 1]")
     if estimator.n_components is not None:
         check_integer("n_components", estimator.n_components, 1)
+    resolve_device(estimator.device)
     return check_Cs(estimator.Cs)
 
 

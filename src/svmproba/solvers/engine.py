@@ -5,46 +5,55 @@ A bag is a vector of counts, never a copy of the data: the bounds of bag b at C 
 (see :class:`~svmproba.solvers.newton.Guide`), so the result does not depend on the number of jobs
 or on the size of the blocks.
 
-Three methods share the problem, its storage and its certificate: Newton steps for tables of
-moderate width (:mod:`~svmproba.solvers.newton`), pair steps on a kernel matrix for wide rows of
-not too many records, such as exact kernel rows (:mod:`~svmproba.solvers.pairs`), and coordinate
-sweeps for wide rows of many records, such as text (:mod:`~svmproba.solvers.sweeps`). Models that
-the first two leave with too large a gap are solved once more by Newton steps from a cold start.
+Four methods share the problem, its storage and its certificate: Newton steps for tables of
+moderate width (:mod:`~svmproba.solvers.newton`), exact paths for those that are small and nearly
+separable (:mod:`~svmproba.solvers.homotopy`), pair steps on a kernel matrix for wide rows of not
+too many records, such as exact kernel rows (:mod:`~svmproba.solvers.pairs`), and coordinate sweeps
+for wide rows of many records, such as text (:mod:`~svmproba.solvers.sweeps`). Models that all but
+the last leave with too large a gap are solved once more by Newton steps from a cold start.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from .devices import resolve_device
+from .homotopy import Route, find_route, walk_path
 from .lagrangian import DIRECT_WIDTH, State, clear, new_state
 from .newton import LEAST_WIDTH, Guide, solve_path
 from .pairs import solve_pairs
+from .pieces import new_walk
 from .problem import Array, Problem, certify, product
 from .rows import signed_rows
 from .sweeps import solve_sweeps
+from .tasks import Parcel, one_blas_thread, run_tasks
 
 #: Memory that one running block may use for scores and multipliers. A single bag is the least.
 BLOCK_BYTES = 64 * 2**20
-#: Bags a block at most: progress is shown and Ctrl-C is heard between blocks.
-_BLOCK_BAGS = 32
+#: Bags a block at most: progress is shown between blocks.
+_BLOCK_BAGS = 64
 #: Records up to which the kernel matrix of the rows is kept (128 MB), and the columns from which a
 #: system of the size of the inner records can pay.
 _KERNEL_ROWS, _KERNEL_WIDTH, _LARGE_PRODUCT = 4000, 32, 10**9
+#: Rows of the kernel matrix that are computed at once.
+_KERNEL_BLOCK = 1024
 #: Columns whose mean is more than so many standard deviations from 0 are centred.
 _OFFSET = 3.0
 #: Bags solved on all rows to learn how far margins move from their prediction, and the multiple of
 #: that movement that bounds the working rows.
 _PILOTS, _WIDTHS = 2, 2.5
 
-Tally = Callable[[Array, Any], tuple[Array, Array]]
+Tally = Callable[[Any, Any], tuple[Array, Array]]
 Result = TypeVar("Result")
 
 
@@ -71,6 +80,7 @@ class _Shared(NamedTuple):
     tally: Tally | None
     method: str
     parent: int
+    route: Route | None = None
 
 
 def fit_ensemble(
@@ -85,6 +95,7 @@ def fit_ensemble(
     tally: Tally | None = None,
     n_jobs: int | None = None,
     report: Callable[[int], None] | None = None,
+    device: str = "cpu",
 ) -> Ensemble:
     """Solve the problem of every bag for every C.
 
@@ -110,12 +121,17 @@ def fit_ensemble(
         As in joblib; threads unless ``joblib.parallel_config`` says otherwise.
     report : callable, optional
         Called in the calling thread with the number of bags just finished.
+    device : str, default="cpu"
+        See :func:`~svmproba.solvers.devices.resolve_device`. On another device than ``"cpu"``,
+        `tally` gets tensors. Hard margins and rows of 400 columns or more stay on the CPU, with a
+        warning unless the device is ``"auto"``.
 
     Returns
     -------
     Ensemble
         Models that missed ``tol`` are returned with the gap they have.
     """
+    torch_device, hard = resolve_device(device), bool(np.isinf(counts).any())
     rows, mean = _centred(rows)
     n, d = rows.shape
     n_bags, n_grid = counts.shape[0], len(grid)
@@ -127,33 +143,30 @@ def fit_ensemble(
     table, width = signed_rows(rows, signs)
     problem = Problem(table, d, signs, targets, _kernel(rows, signs, width, n_workers))
     stop = np.zeros(1, np.uint8)
-    method = _method(problem, width, bool(np.isinf(counts).any()))
+    method = _method(problem, width, hard)
     shared = _Shared(
         rows, problem, width, grid, tol, _cold(n_grid), weight, tally, method, os.getpid()
     )
+    if torch_device is not None and _suits_device(method, hard, d, device):
+        fit = _fit_on_device(shared, counts, torch_device, report, stop)
+        return fit if mean is None else fit._replace(intercept=fit.intercept - fit.coef @ mean)
     coef, intercept = np.empty((n_grid, n_bags, d)), np.empty((n_grid, n_bags))
     gap = np.empty((n_grid, n_bags))
-    summed, stacked = None, []
     size = _block_size(n, n_grid, n_bags, n_workers)
     starts = range(0, n_bags, size)
+    summed, stacked = None, [np.empty(0)] * len(starts)
     try:
         with threadpool_limits(1):
             if method == "newton" and n_bags > 2 * _PILOTS:
-                guide = _interruptible(_learn_guide, shared, counts[:_PILOTS], stop)
-                shared = shared._replace(guide=guide)
-            # Processes get large arrays as memory maps; read-only ones would be compiled anew.
-            parallel = Parallel(
-                n_jobs=n_jobs, prefer="threads", return_as="generator", mmap_mode="c"
-            )
-            blocks = parallel(
-                delayed(_run_block)(shared, counts[s : s + size], stop) for s in starts
-            )
-            for s, block in zip(starts, blocks, strict=True):
-                part = slice(s, s + size)
+                shared = _interruptible(_learn, shared, counts[:_PILOTS], stop)
+            parcel = Parcel(shared, _without_products, _with_products)
+            pieces = [counts[s : s + size] for s in starts]
+            for place, block in run_tasks(partial(_run_block, stop=stop), parcel, pieces, n_jobs):
+                part = slice(starts[place], starts[place] + size)
                 coef[:, part], intercept[:, part], gap[:, part] = block[:3]
                 if tally is not None:
                     summed = block[3] if summed is None else summed + block[3]
-                    stacked.append(block[4])
+                    stacked[place] = block[4]
                 if report is not None:
                     report(block[2].shape[1])
     except BaseException:
@@ -161,7 +174,8 @@ def fit_ensemble(
         raise
     if mean is not None:
         intercept -= coef @ mean
-    return Ensemble(coef, intercept, gap, summed, np.concatenate(stacked, -1) if stacked else None)
+    joined = None if tally is None else np.concatenate(stacked, -1)
+    return Ensemble(coef, intercept, gap, summed, joined)
 
 
 def _centred(rows: Any) -> tuple[Any, Array | None]:
@@ -185,10 +199,20 @@ def _kernel(rows: Any, signs: Array, width: int, n_workers: int) -> Array:
     n, d = rows.shape
     if n > _KERNEL_ROWS or width < _KERNEL_WIDTH:
         return np.empty((0, 0))
-    # BLAS threads go on spinning after a product and would steal the first milliseconds.
-    with threadpool_limits(n_workers if n * n * d > _LARGE_PRODUCT else 1):
-        kernel = rows @ rows.T
-    kernel = kernel if isinstance(kernel, np.ndarray) else kernel.toarray()
+    if isinstance(rows, np.ndarray):
+        kernel = np.empty((n, n))
+
+        def fill(first: int) -> None:
+            part = slice(first, first + _KERNEL_BLOCK)
+            np.matmul(rows[part], rows.T, out=kernel[part])
+
+        # Threads of our own: those of BLAS change the rounding with their number, and go on
+        # spinning after a product, which would steal the first milliseconds.
+        n_threads = min(n_workers, cpu_count()) if n * n * d > _LARGE_PRODUCT else 1
+        with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(fill, range(0, n, _KERNEL_BLOCK)))
+    else:
+        kernel = (rows @ rows.T).toarray()
     kernel *= signs
     kernel *= signs[:, None]
     return kernel
@@ -212,15 +236,31 @@ def _plain(shared: _Shared) -> _Shared:
     return shared._replace(tol=shared.tol / 3.0, method="newton", guide=guide)
 
 
+def _full_path(shared: _Shared, state: State, stop: Any) -> tuple[Array, Array]:
+    """Weights with the bias, and multipliers, of the full sample."""
+    n, n_grid = shared.problem.signs.shape[0], shared.grid.shape[0]
+    base = np.ones(n) if shared.weight is None else shared.weight
+    sharp = shared._replace(tol=shared.tol / 10.0)
+    coef, alphas = np.empty((n_grid, shared.width)), np.empty((n_grid, n))
+    _solve(sharp, state, base, stop, coef, alphas)
+    return coef, alphas
+
+
+def _learn(shared: _Shared, counts: Any, stop: Any) -> _Shared:
+    """Learn from the full sample and a few bags how to solve the others."""
+    problem, base = shared.problem, _base(shared, counts)
+    full = np.ones(base.shape[1]) if shared.weight is None else shared.weight
+    route = find_route(problem, shared.width, full, base, shared.grid, shared.tol, stop)
+    if route is not None:
+        return shared._replace(method="homotopy", route=route)
+    return shared._replace(guide=_learn_guide(shared, counts, stop))
+
+
 def _learn_guide(shared: _Shared, counts: Any, stop: Any) -> Guide:
     """Path of the full sample, and how far the margins of a few bags move from it."""
-    problem, grid = shared.problem, shared.grid
-    n, d = problem.signs.shape[0], problem.d
-    base = np.ones(n) if shared.weight is None else shared.weight
+    problem, grid, d = shared.problem, shared.grid, shared.problem.d
     state = new_state(problem, shared.width)
-    sharp = shared._replace(tol=shared.tol / 10.0)
-    coef, alphas = np.empty((grid.shape[0], shared.width)), np.empty((grid.shape[0], n))
-    _solve(sharp, state, base, stop, coef, alphas)
+    coef, alphas = _full_path(shared, state, stop)
     mass = alphas.sum(axis=1)
     growth = np.ones(grid.shape[0])
     np.divide(mass[1:], mass[:-1], out=growth[1:], where=mass[:-1] > 0.0)
@@ -242,7 +282,7 @@ def _base(shared: _Shared, counts: Any) -> Array:
 
 
 def _solve(
-    shared: _Shared, state: State, base: Array, stop: Any, coef: Array, alphas: Array
+    shared: _Shared, state: Any, base: Array, stop: Any, coef: Array, alphas: Array
 ) -> Array:
     """Write weights with the bias and multipliers of one bag; return the margins' movement."""
     moved = np.zeros(shared.grid.shape[0])
@@ -250,6 +290,8 @@ def _solve(
     if shared.method == "newton":
         clear(state)
         solve_path(*task, shared.guide, stop, coef, alphas, moved)
+    elif shared.method == "homotopy":
+        walk_path(*task, shared.route, stop, coef, alphas, moved)
     elif shared.method == "pairs":
         solve_pairs(*task, stop, coef, alphas)
     else:
@@ -264,30 +306,87 @@ def _solve_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
     n_bags, n = base.shape
     n_grid = shared.grid.shape[0]
     coef, alphas = np.empty((n_bags, n_grid, shared.width)), np.empty((n_bags, n_grid, n))
-    state = new_state(problem, shared.width)
+    space = new_walk if shared.method == "homotopy" else new_state
+    state: Any = space(problem, shared.width)
     for b in range(n_bags):
         _solve(shared, state, base[b], stop, coef[b], alphas[b])
     w, bias = np.ascontiguousarray(coef[:, :, :d]), coef[:, :, d].copy()
     fixed = (shared.rows, problem.signs, problem.targets)
     gap, scores = certify(*fixed, base, shared.grid, w, bias, alphas)
     missed = np.flatnonzero((gap > shared.tol).any(axis=1)).tolist()
+    if missed and shared.method == "homotopy":
+        state = new_state(problem, shared.width)
     for b in missed if shared.method != "sweeps" else ():
-        _solve(_plain(shared), state, base[b], stop, coef[b], alphas[b])
-        again_w, again_bias = coef[b : b + 1, :, :d].copy(), coef[b : b + 1, :, d].copy()
-        one, score = certify(
-            *fixed, base[b : b + 1], shared.grid, again_w, again_bias, alphas[b : b + 1]
-        )
-        better = one[0] < gap[b]
-        gap[b, better], scores[b, better] = one[0, better], score[0, better]
-        w[b, better], bias[b, better] = again_w[0, better], again_bias[0, better]
+        one, again_w, again_bias, score = _solve_again(shared, state, base[b : b + 1], stop)
+        better = one < gap[b]
+        gap[b, better], scores[b, better] = one[better], score[better]
+        w[b, better], bias[b, better] = again_w[better], again_bias[better]
     tallied = (None, None) if shared.tally is None else shared.tally(scores, counts)
     return w.transpose(1, 0, 2), bias.T, gap.T, *tallied
+
+
+def _solve_again(shared: _Shared, state: State, base: Array, stop: Any) -> tuple[Array, ...]:
+    """Gaps, weights, biases and scores of one bag, bounds (1, n), from a cold start."""
+    problem, d, n_grid = shared.problem, shared.problem.d, shared.grid.shape[0]
+    coef, alphas = np.empty((1, n_grid, shared.width)), np.empty((1, n_grid, base.shape[1]))
+    _solve(_plain(shared), state, base[0], stop, coef[0], alphas[0])
+    w, bias = coef[:, :, :d].copy(), coef[:, :, d].copy()
+    fixed = (shared.rows, problem.signs, problem.targets)
+    gap, scores = certify(*fixed, base, shared.grid, w, bias, alphas)
+    return gap[0], w[0], bias[0], scores[0]
+
+
+def _suits_device(method: str, hard: bool, d: int, device: str) -> bool:
+    """Whether the batched engine takes such a problem; say so where a device was named."""
+    if method == "newton" and not hard:
+        return True
+    if device != "auto":
+        what = "hard margins" if hard else f"rows of {d} columns (at most {DIRECT_WIDTH - 1})"
+        warnings.warn(
+            f"device={device!r} does not take {what}: the models are fitted on the CPU.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return False
+
+
+def _fit_on_device(
+    shared: _Shared, counts: Any, device: Any, report: Callable[[int], None] | None, stop: Any
+) -> Ensemble:
+    """Fit all bags by the batched engine; what it leaves above the tolerance, on the CPU."""
+    from .batched import fit_bags, make_task
+
+    problem, d = shared.problem, shared.problem.d
+    state = new_state(problem, shared.width)
+
+    def again(counted: Any) -> tuple[Array, ...]:
+        base = _base(shared, counted)
+        return _interruptible(_solve_again, shared, state, base, stop)
+
+    with threadpool_limits(1):
+        full, alphas = _interruptible(_full_path, shared, state, stop)
+    rows = shared.rows if isinstance(shared.rows, np.ndarray) else shared.rows.toarray()
+    fixed = (rows, problem.signs, problem.targets, shared.weight, shared.grid, shared.tol)
+    task = make_task(*fixed, (full[:, : d + 1], alphas), counts, device)
+    return Ensemble(*fit_bags(task, counts, again, shared.tally, report))
+
+
+def _without_products(shared: _Shared) -> _Shared:
+    """Leave out what a worker makes sooner than it gets it."""
+    return shared._replace(problem=shared.problem._replace(table=None, kernel=np.empty((0, 0))))
+
+
+def _with_products(shared: _Shared) -> _Shared:
+    rows, signs = shared.rows, shared.problem.signs
+    table, width = signed_rows(rows, signs)
+    kernel = _kernel(rows, signs, width, 1)
+    return shared._replace(problem=shared.problem._replace(table=table, kernel=kernel))
 
 
 def _run_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
     """Solve a block wherever joblib runs it."""
     if os.getpid() != shared.parent:
-        with threadpool_limits(1):
+        with one_blas_thread():
             return _solve_block(shared, counts, stop)
     return _interruptible(_solve_block, shared, counts, stop)
 

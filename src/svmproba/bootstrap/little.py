@@ -1,0 +1,286 @@
+r"""The bag of little bootstraps: bags of a large table, each drawn from a small part of it.
+
+The table of n records gives s disjoint random subsets of :math:`m=n^\gamma` records. A bag of
+subset j is a vector of counts :math:`N\sim\mathrm{Mult}(n;\frac1m,\dots,\frac1m)` over its m
+records: n draws, as in a bag of the whole table, so that :math:`\frac12\|w\|^2+C\sum_iN_i\xi_i`
+weighs slack against width as it does there and C means the same. Only m records are visited.
+
+A subset is right about how much a score moves from bag to bag, and much less right about the score
+itself: its members all lie around what m records say. Votes pooled over the subsets would be those
+of bags of m records. So the members are moved to a common centre, the mean over all subsets,
+
+.. math::
+    w_{jr}\ \longrightarrow\ \bar w+\sqrt{\tfrac{R}{R-1}}\,(w_{jr}-\bar w_j),
+
+with :math:`\bar w_j` the mean of the R members of subset j and :math:`\bar w` the mean of these
+means. The root makes up for the centre that R members share with their own mean.
+
+References
+----------
+.. [1] A. Kleiner, A. Talwalkar, P. Sarkar and M. I. Jordan, "A scalable bootstrap for massive
+   data", Journal of the Royal Statistical Society B 76, 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmproba.bootstrap.members import Members, Training, count_votes
+from svmproba.solvers.engine import Tally, fit_ensemble
+from svmproba.solvers.features import FeatureMap, fit_features
+from svmproba.solvers.kernels import Rows
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+#: Bags and records of one subset at the least.
+LEAST_BAGS, LEAST_SIZE = 10, 200
+#: Records held out at the most, and bytes of all subsets together.
+MOST_HELD_OUT, TABLE_BYTES = 50_000, 2**30
+#: Records from which landmarks of a kernel are chosen.
+LANDMARK_ROWS = 20_000
+
+
+class Split(NamedTuple):
+    """How a table is taken apart: records held out, then subsets of one size."""
+
+    n_records: int
+    n_held_out: int
+    n_subsets: int
+    subset_size: int
+
+    @property
+    def n_drawn(self) -> int:
+        """Records that are read at all."""
+        return self.n_held_out + self.n_subsets * self.subset_size
+
+    def bags_of_subsets(self, n_bootstraps: int) -> list[int]:
+        """Bags of each subset, as even as can be."""
+        share, rest = divmod(n_bootstraps, self.n_subsets)
+        return [share + (j < rest) for j in range(self.n_subsets)]
+
+
+def split_records(n: int, n_bootstraps: int, exponent: float, row_bytes: int) -> Split:
+    r"""Choose the size of the subsets and their number.
+
+    A fifth of the records is held out, 50 000 at most. Subsets have :math:`n^\gamma` records, 200
+    at least. There are as many as the table has room for, since the centre of the members is the
+    better the more records were seen, but none gets fewer than 10 bags, and together they take
+    1 GiB at most.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    n_bootstraps : int
+        Number of bags of all subsets.
+    exponent : float
+        :math:`\gamma`.
+    row_bytes : int
+        Size of a record.
+
+    Returns
+    -------
+    Split
+        One subset at the least.
+
+    Examples
+    --------
+    >>> from svmproba.bootstrap.little import split_records
+    >>> split_records(10**7, 500, 0.7, row_bytes=120)
+    Split(n_records=10000000, n_held_out=50000, n_subsets=50, subset_size=79433)
+    """
+    n_held_out = min(n // 5, MOST_HELD_OUT)
+    rest = n - n_held_out
+    size = min(max(LEAST_SIZE, round(n**exponent)), rest)
+    most = (n_bootstraps // LEAST_BAGS, rest // size, TABLE_BYTES // (size * max(1, row_bytes)))
+    return Split(n, n_held_out, max(1, min(most)), size)
+
+
+def draw_weights(
+    n_bags: int, n: int, positive: Bools, rng: np.random.Generator, *, max_redraws: int = 100
+) -> tuple[Floats, int]:
+    """Draw bags of n records from a subset, each with both classes.
+
+    Parameters
+    ----------
+    n_bags : int
+        Number of bags.
+    n : int
+        Draws of each.
+    positive : ndarray of bool, shape (subset_size,)
+        Which records of the subset belong to the class of interest; both classes must occur.
+    rng : numpy.random.Generator
+        Source of randomness.
+    max_redraws : int, default=100
+        How often one bag may be drawn again.
+
+    Returns
+    -------
+    counts : ndarray, shape (n_bags, subset_size)
+        Whole numbers; every row sums to n.
+    n_redraws : int
+        Bags thrown away for want of a class.
+    """
+    size, n_redraws = len(positive), 0
+    counts = np.empty((n_bags, size))
+    for b in range(n_bags):
+        for _ in range(max_redraws + 1):
+            counts[b] = rng.multinomial(n, np.full(size, 1 / size))
+            present = counts[b] > 0
+            if present[positive].any() and present[~positive].any():
+                break
+            n_redraws += 1
+        else:
+            raise ValueError(
+                f"A bag lacked a class {max_redraws + 1} times in a row: a subset of {size} has "
+                f"{np.count_nonzero(positive)} positive records, too few of one class to resample."
+            )
+    return counts, n_redraws
+
+
+def recentre(values: Floats, bags_of_subsets: list[int]) -> Floats:
+    r"""Move the members of every subset to the centre of all subsets.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_C, n_bags, ...)
+        Coefficients or intercepts, subset after subset.
+    bags_of_subsets : list of int
+        Members of each subset.
+
+    Returns
+    -------
+    ndarray, shape (n_C, n_bags, ...)
+        :math:`\bar w+\sqrt{R/(R-1)}(w_{jr}-\bar w_j)`; the mean over each subset is
+        :math:`\bar w`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.bootstrap.little import recentre
+    >>> recentre(np.array([[1.0, 3.0, 7.0, 9.0]]), [2, 2]).round(3)
+    array([[3.586, 6.414, 3.586, 6.414]])
+    """
+    ends = np.cumsum(bags_of_subsets)[:-1]
+    parts = np.split(values, ends, axis=1)
+    means = [part.mean(axis=1, keepdims=True) for part in parts]
+    centre = np.mean(means, axis=0)
+    moved = [
+        centre + np.sqrt(part.shape[1] / max(1, part.shape[1] - 1)) * (part - mean)
+        for part, mean in zip(parts, means, strict=True)
+    ]
+    return np.concatenate(moved, axis=1)
+
+
+def fit_little_members(
+    X: Rows,
+    positive: Bools,
+    split: Split,
+    n_bootstraps: int,
+    *,
+    kernel: dict[str, Any],
+    gammas: Floats,
+    Cs: Floats,
+    weight: Floats | None,
+    tol: float,
+    tally: Tally,
+    n_jobs: int | None,
+    report: Callable[[int], None],
+    device: str = "cpu",
+) -> tuple[Members, Training, int]:
+    """Fit one SVM per bag, gamma and C on the subsets, and measure them on the records held out.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (split.n_drawn, n_features)
+        Records in random order: those held out, then the subsets.
+    positive : ndarray of bool, shape (split.n_drawn,)
+        Which records belong to the class of interest.
+    split : Split
+        How the records are taken apart.
+    n_bootstraps : int
+        Number of bags of all subsets.
+    weight : ndarray, shape (split.n_drawn,) or None
+        Factor on C for each record.
+    kernel, gammas, Cs, tol, tally, n_jobs, report, device
+        As in `svmproba.bootstrap.members.fit_members`; the tally is of the records held out.
+
+    Returns
+    -------
+    members : Members
+        Their score functions, moved to the common centre.
+    training : Training
+        Gaps of the members before they were moved, votes and reliabilities of the moved ones.
+    n_redraws : int
+        Bags that were drawn again because they lacked a class.
+    """
+    n_held = split.n_held_out
+    held, unseen = X[:n_held], np.zeros((n_bootstraps, n_held), np.uint8)
+    bags = split.bags_of_subsets(n_bootstraps)
+    feature_maps, columns, means, fits, n_redraws = [], [], [], [], 0
+    # As many records as there are columns, and one: no direction of a linear kernel is lost.
+    pilots = slice(n_held, n_held + max(LANDMARK_ROWS, X.shape[1] + 1))
+    for gamma in gammas:
+        feature_map, _ = fit_features(X[pilots], gamma=gamma, **kernel)
+        coef, intercept, gap, redrawn = _fit_subsets(
+            feature_map,
+            (X, positive, weight),
+            split,
+            bags,
+            Cs,
+            kernel["rng"],
+            {"tol": tol, "n_jobs": n_jobs, "report": report, "device": device},
+        )
+        n_redraws += redrawn
+        coef, intercept = recentre(coef, bags), recentre(intercept, bags)
+        votes = count_votes(feature_map.transform(held), coef, intercept, unseen, tally)
+        feature_maps.append(feature_map)
+        columns.append(np.ascontiguousarray(coef.reshape(-1, coef.shape[2]).T))
+        means.append(coef.mean(axis=1).T.copy())
+        fits.append((intercept, gap, *votes))
+    intercepts, *training = (np.concatenate(parts) for parts in zip(*fits, strict=True))
+    return Members(feature_maps, columns, intercepts, means), Training(*training), n_redraws
+
+
+def _fit_subsets(
+    feature_map: FeatureMap,
+    records: tuple[Rows, Bools, Floats | None],
+    split: Split,
+    bags: list[int],
+    Cs: Floats,
+    rng: np.random.Generator,
+    options: dict[str, Any],
+) -> tuple[Floats, Floats, Floats, int]:
+    """Coefficients, intercepts and gaps of the members of all subsets, and bags drawn again."""
+    (X, positive, weight), fits, n_redraws = records, [], 0
+    copies = split.n_records / split.subset_size
+    for j, n_bags in enumerate(bags):
+        first = split.n_held_out + j * split.subset_size
+        part = slice(first, first + split.subset_size)
+        of_class = positive[part]
+        if of_class.all() or not of_class.any():
+            name = "negative" if of_class.all() else "positive"
+            raise ValueError(
+                f"Subset {j + 1} of {split.n_subsets} has no {name} record among its "
+                f"{split.subset_size}: raise subset_exponent, or use resample='bootstrap'."
+            )
+        counts, redrawn = draw_weights(n_bags, split.n_records, of_class, rng)
+        n_redraws += redrawn
+        # Counts around 1 beside a factor: the engine learns from one path of the whole subset.
+        factor = np.full(len(of_class), copies) if weight is None else copies * weight[part]
+        fit = fit_ensemble(
+            feature_map.transform(X[part]),
+            np.where(of_class, 1.0, -1.0),
+            counts / copies,
+            Cs,
+            weight=factor,
+            **options,
+        )
+        fits.append((fit.coef, fit.intercept, fit.gap))
+    coef, intercept, gap = (np.concatenate(p, axis=1) for p in zip(*fits, strict=True))
+    return coef, intercept, gap, n_redraws

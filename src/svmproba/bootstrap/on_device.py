@@ -1,0 +1,235 @@
+"""Votes, tallies and profiles on torch, for members that were fitted on a device.
+
+The definitions are those of `svmproba.bootstrap.votes`, `reliability` and `profile`; only where
+the numbers are computed differs. Scores are rounded otherwise than on the CPU, so a vote can differ
+where a score is 0 but for rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from svmproba.bootstrap.members import Members
+from svmproba.bootstrap.reliability import reliability_from_counts
+from svmproba.bootstrap.votes import DECIMALS, HALF
+from svmproba.solvers.devices import memory_budget
+from svmproba.solvers.kernels import Rows
+
+Floats = NDArray[np.float64]
+
+#: Float64 numbers that a score needs at most while it is sorted and summarised.
+_PER_SCORE = 12
+
+
+def tally_tensors(
+    scores: Tensor, counts: Tensor, *, positive: NDArray[np.bool_], measure: str
+) -> tuple[Floats, Floats]:
+    """Do what `svmproba.bootstrap.votes.tally_block` does, where the scores are.
+
+    Parameters
+    ----------
+    scores : tensor, shape (n_bags, n_theta, n_samples)
+        Scores of the members on the training records.
+    counts : tensor, shape (n_bags, n_samples)
+        The bags.
+    positive : ndarray of bool, shape (n_samples,)
+        Which records belong to the class of interest.
+    measure : str
+        Reliability measure.
+
+    Returns
+    -------
+    twice_votes : ndarray, shape (n_theta, n_samples)
+        Twice the out-of-bag votes for the class of interest, summed over the bags.
+    reliability : ndarray, shape (n_theta, n_bags)
+        Reliability of every member, NaN where undefined.
+    """
+    plus = torch.as_tensor(positive, device=scores.device)
+    out_of_bag = counts == 0
+    twice = (scores > 0).to(torch.uint8).add_(scores >= 0).mul_(out_of_bag[:, None])
+    votes = _array(twice.sum(0, dtype=torch.int64)).astype(np.float64)
+    n_out, n_plus = out_of_bag.sum(1), (out_of_bag & plus).sum(1)
+    if measure == "auc":
+        return votes, _array(_auc(scores, out_of_bag & plus, out_of_bag & ~plus).T)
+    voted = twice.sum(2, dtype=torch.int64)
+    right_plus = twice.mul_(plus).sum(2, dtype=torch.int64)
+    parts = map(_array, (n_plus, n_out - n_plus, voted.T, right_plus.T))
+    return votes, reliability_from_counts(measure, *parts)
+
+
+def _array(tensor: Tensor) -> NDArray[Any]:
+    return np.ascontiguousarray(tensor.cpu().numpy())
+
+
+def _auc(scores: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
+    """Area under the curve of the records out of bag, (n_bags, n_theta)."""
+    below = scores.masked_fill(~minus[:, None], torch.inf).sort(2).values
+    wins = torch.searchsorted(below, scores)
+    wins += torch.searchsorted(below, scores, right=True)
+    n_pairs = (plus.sum(1) * minus.sum(1)).to(scores.dtype)
+    return wins.mul_(plus[:, None]).sum(2) / (2.0 * n_pairs)[:, None]
+
+
+def _score_blocks(
+    members: Members, X: Rows, device: torch.device
+) -> Iterator[tuple[slice, Tensor]]:
+    """Scores of all members, (records, n_theta, n_bags), a block of records at a time."""
+    columns = [torch.as_tensor(part, device=device) for part in members.columns]
+    intercept = torch.as_tensor(members.intercept, device=device)
+    n_at_once = memory_budget(device) // (8 * _PER_SCORE * intercept.numel())
+    n, size = X.shape[0], max(1, int(n_at_once))
+    for first in range(0, n, size):
+        block = slice(first, min(first + size, n))
+        parts = []
+        for feature_map, part in zip(members.feature_maps, columns, strict=True):
+            rows = feature_map.transform(X[block])
+            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+            parts.append(torch.as_tensor(np.asarray(rows, np.float64), device=device) @ part)
+        scores = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
+        yield block, scores.view(-1, *intercept.shape).add_(intercept)
+
+
+def device_vote_shares(
+    members: Members, X: Rows, threshold: Floats, device: torch.device
+) -> Floats:
+    """Vote shares at a threshold, ties counted half.
+
+    Parameters
+    ----------
+    members : Members
+        The members.
+    X : ndarray or CSR, shape (n_samples, n_features)
+        Records.
+    threshold : ndarray, shape (n_theta, 1) or (1, 1)
+        Cuts of the scores.
+    device : torch.device
+        Where to compute.
+
+    Returns
+    -------
+    ndarray, shape (n_samples, n_theta)
+        Shares.
+    """
+    cut = torch.as_tensor(threshold, device=device)
+    parts = []
+    for _, scores in _score_blocks(members, X, device):
+        twice = (scores > cut).sum(2) + (scores >= cut).sum(2)
+        parts.append(_array(twice))
+    return np.concatenate(parts) / (2 * members.intercept.shape[1])
+
+
+def device_scores(
+    members: Members, X: Rows, left_out: NDArray[np.bool_], device: torch.device
+) -> tuple[Floats, Floats, float]:
+    """Typical and middle scores of a few training records, see `profile.scales_and_cuts`.
+
+    Parameters
+    ----------
+    members : Members
+        The members.
+    X : ndarray or CSR, shape (n_samples, n_features)
+        Records, few enough for one block.
+    left_out : ndarray of bool, shape (n_samples, n_bootstraps)
+        Which bags left which record out.
+    device : torch.device
+        Where to compute.
+
+    Returns
+    -------
+    mean : ndarray, shape (n_samples, n_theta)
+        Mean score over all bags.
+    middle : ndarray, shape (n_theta,)
+        Median size of the scores out of bag; 0 if no record was left out.
+    largest : float
+        Largest size of a score out of bag; 0 if no record was left out.
+    """
+    means, sizes = [], []
+    for block, scores in _score_blocks(members, X, device):
+        means.append(_array(scores.mean(2)))
+        out = torch.as_tensor(left_out[block], device=device)
+        sizes.append(scores.abs_().transpose(1, 2)[out])
+    ordered = torch.cat(sizes).sort(0).values
+    n = len(ordered)
+    if n == 0:
+        return np.concatenate(means), np.zeros(ordered.shape[1]), 0.0
+    middle = 0.5 * (ordered[(n - 1) // 2] + ordered[n // 2])
+    return np.concatenate(means), _array(middle), float(ordered[-1].max())
+
+
+def device_profile(
+    members: Members,
+    X: Rows,
+    rho: Floats,
+    counts: NDArray[np.unsignedinteger] | None,
+    positive: NDArray[np.bool_],
+    cuts: Floats,
+    device: torch.device,
+) -> tuple[Floats, Floats, Floats, NDArray[np.int64], Floats]:
+    """Summarise the scores of records, see `svmproba.bootstrap.profile.profile_records`.
+
+    Returns
+    -------
+    tuple
+        The fields of a `Profile`.
+    """
+    weights, at = torch.as_tensor(rho, device=device), torch.as_tensor(cuts, device=device)
+    parts: list[list[NDArray[Any]]] = []
+    sums: list[list[NDArray[Any]]] = []
+    for block, scores in _score_blocks(members, X, device):
+        counted = scores.new_ones((len(scores), scores.shape[2]), dtype=torch.bool)
+        if counts is not None:
+            counted = torch.as_tensor(np.ascontiguousarray(counts[:, block].T), device=device) == 0
+        size = counted.sum(1)
+        *by_theta, shares = _summarise_thetas(scores, counted, size, weights, at)
+        by_theta.append(_weighted_medians(scores, counted, size, weights))
+        parts.append([_array(part) for part in by_theta])
+        labels = torch.as_tensor(positive[block], device=device)
+        sums.append([_array(part) for part in _class_sums(shares, size, labels)])
+    mean, medians, median = (np.concatenate(part) for part in zip(*parts, strict=True))
+    hits, squares = (np.sum(part, axis=0) for part in zip(*sums, strict=True))
+    return mean.T.copy(), medians.T.copy(), median, hits, squares
+
+
+def _summarise_thetas(
+    scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor, cuts: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Means and upper medians (records, n_theta), vote shares (records, n_cuts)."""
+    absent = ~counted[:, None]
+    mean = scores.masked_fill(absent, 0.0).sum(2) / size[:, None]
+    # Bags that do not count come last.
+    ordered = scores.masked_fill(absent, torch.inf).sort(2).values
+    # Python's numbers would make float32 of integers.
+    total = size.to(scores.dtype)
+    rank = (total - torch.ceil(HALF * total)).to(torch.int64).clamp(0, ordered.shape[2] - 1)
+    medians = ordered.gather(2, rank[:, None, None].expand(-1, ordered.shape[1], 1))[:, :, 0]
+    medians = medians.masked_fill((size == 0)[:, None], torch.nan)
+    at = cuts.expand(*ordered.shape[:2], -1).contiguous()
+    not_above = torch.searchsorted(ordered, at) + torch.searchsorted(ordered, at, right=True)
+    above = 1.0 - not_above / (2.0 * total)[:, None, None]
+    return mean, medians, torch.einsum("ikc,k->ic", above, rho)
+
+
+def _weighted_medians(scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor) -> Tensor:
+    """Largest values that scores of half the weight reach, (records,)."""
+    n_bags = scores.shape[2]
+    flat = scores.masked_fill(~counted[:, None], -torch.inf).flatten(1)
+    ordered, place = flat.sort(1, descending=True)
+    reached = rho[place // n_bags].div_(size[:, None]).cumsum(1)
+    rank = (reached < HALF).sum(1).clamp(max=flat.shape[1] - 1)
+    found = ordered.gather(1, rank[:, None])[:, 0]
+    return found.masked_fill(size == 0, torch.nan)
+
+
+def _class_sums(shares: Tensor, size: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
+    """Count the records called positive and sum the squared errors, by class and cut."""
+    known = size > 0
+    P = shares.masked_fill(~known[:, None], 0.0).round(decimals=DECIMALS)
+    of_class = torch.stack([known & ~positive, known & positive]).to(torch.float64)
+    hits = (of_class @ (P >= 0.5).to(torch.float64)).round().to(torch.int64)
+    return hits, torch.stack([of_class[0] @ P.square(), of_class[1] @ (1.0 - P).square()])

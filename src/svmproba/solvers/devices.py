@@ -1,0 +1,82 @@
+"""Names of devices: where models are fitted and records are scored."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+#: Memory that the work of one block may use on torch's CPU, and as a share of a GPU's memory.
+CPU_BYTES, GPU_SHARE = 512 * 2**20, 0.5
+
+
+def resolve_device(name: str) -> torch.device | None:
+    """Find the device that a name means.
+
+    Parameters
+    ----------
+    name : {"cpu", "torch", "cuda", "cuda:<number>", "auto"}
+        ``"torch"`` is the batched engine on torch's CPU; ``"auto"`` is ``"cuda"`` where torch
+        sees a CUDA device, else ``"cpu"``.
+
+    Returns
+    -------
+    torch.device or None
+        None: no torch, compiled code on the CPU.
+
+    Examples
+    --------
+    >>> resolve_device("cpu")
+    >>> resolve_device("gpu")
+    Traceback (most recent call last):
+        ...
+    ValueError: device must be 'cpu', 'torch', 'cuda', 'cuda:<number>' or 'auto', got 'gpu'.
+    """
+    if not (isinstance(name, str) and re.fullmatch(r"cpu|torch|cuda(:\d+)?|auto", name)):
+        raise ValueError(
+            f"device must be 'cpu', 'torch', 'cuda', 'cuda:<number>' or 'auto', got {name!r}."
+        )
+    if name == "cpu":
+        return None
+    try:
+        import torch
+    except ImportError as error:
+        if name == "auto":
+            return None
+        raise ImportError(
+            f"device={name!r} needs torch: pip install 'svmproba[gpu]', or use device='cpu'."
+        ) from error
+    if name == "torch":
+        return torch.device("cpu")
+    n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "auto":
+        return torch.device("cuda") if n_devices else None
+    device = torch.device(name)
+    if (device.index or 0) >= n_devices:
+        seen = f"{n_devices} CUDA devices" if n_devices else "no CUDA device"
+        raise RuntimeError(
+            f"device={name!r}: torch {torch.__version__} sees {seen}. "
+            "Use device='cpu' (or 'auto', which falls back to it)."
+        )
+    return device
+
+
+def memory_budget(device: torch.device) -> int:
+    """Bytes that one block of work may use: the same whatever else runs, so that results are too.
+
+    Parameters
+    ----------
+    device : torch.device
+
+    Returns
+    -------
+    int
+        A fixed size on torch's CPU, a share of the whole memory of a GPU.
+    """
+    if device.type == "cpu":
+        return CPU_BYTES
+    import torch
+
+    return int(GPU_SHARE * torch.cuda.get_device_properties(device).total_memory)

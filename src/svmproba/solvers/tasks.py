@@ -1,0 +1,150 @@
+"""Pieces of work as joblib tasks: what they share is sent once, what is lost is run again.
+
+Threads share everything. Processes, here or on other machines, get a :class:`Parcel` once each and
+a piece with every task. A worker that dies takes its pieces with it and nothing else: they are
+given to the others, and a result depends on its piece alone.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import numpy as np
+from joblib import Parallel, delayed, wrap_non_picklable_objects
+from threadpoolctl import ThreadpoolController
+
+#: Times in a row that workers may die before one more piece is done.
+_TRIES = 3
+
+Result = TypeVar("Result")
+
+
+class Parcel:
+    """Something large that all tasks need: pickled once, opened once by every worker process.
+
+    Dask's workers pass objects of some size on to each other and keep them; joblib's own processes
+    read a file. The bytes are copied when the parcel is opened: arrays that lie where a message
+    put them may be read-only or out of line, and compiled code would be compiled anew for them.
+
+    Parameters
+    ----------
+    content : object
+        What the tasks get.
+    pack, unpack : callable
+        ``unpack(pack(content))`` is the content: what is cheap to make again need not travel.
+    """
+
+    def __init__(
+        self, content: Any, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]
+    ) -> None:
+        self.content, self.token = content, uuid4().hex
+        self._pack, self._unpack = pack, unpack
+
+    @cached_property
+    def payload(self) -> Any:
+        """The packed content as an array of bytes."""
+        packed = self._pack(self.content), self._pack, self._unpack
+        # Functions of scripts and notebooks are wrapped, as joblib does with those of its tasks.
+        wrapped = wrap_non_picklable_objects(packed, keep_wrapper=False)
+        return np.frombuffer(pickle.dumps(wrapped, 5), np.uint8)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open, (self.token, self.payload)
+
+    def __sizeof__(self) -> int:
+        # Asked for by dask, which otherwise takes the parcel for a small thing to send each time.
+        return int(self.payload.nbytes)
+
+
+#: The parcel that this process opened last; joblib's processes unpickle it with every task.
+_opened: dict[str, Parcel] = {}
+
+
+def _open(token: str, payload: Any) -> Parcel:
+    parcel = _opened.get(token)
+    if parcel is None:
+        packed, pack, unpack = pickle.loads(payload)
+        parcel = Parcel(unpack(packed), pack, unpack)
+        parcel.token = token
+        _opened.clear()
+        _opened[token] = parcel
+    return parcel
+
+
+def run_tasks(
+    task: Callable[[Any, Any], Result],
+    parcel: Parcel,
+    pieces: Iterable[Any],
+    n_jobs: int | None,
+) -> Iterator[tuple[int, Result]]:
+    """Run ``task(content, piece)`` for all pieces, and again for those that a dead worker lost.
+
+    Parameters
+    ----------
+    task : callable
+        Picklable; it must not depend on anything but its arguments.
+    parcel : Parcel
+        The content.
+    pieces : iterable
+        Small: each travels with its task.
+    n_jobs : int, optional
+        As in joblib; threads unless ``joblib.parallel_config`` says otherwise.
+
+    Yields
+    ------
+    place : int
+        Which piece it was. Pieces come as they are done, in any order.
+    result : object
+        What the task returned.
+    """
+    missing, in_vain = dict(enumerate(pieces)), 0
+    while missing:
+        n_missing = len(missing)
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
+        # In a tuple, or dask would keep each piece with one worker and lose it with that worker.
+        calls = [delayed(_run)(task, parcel, k, (piece,)) for k, piece in missing.items()]
+        try:
+            for place, result in parallel(calls):
+                del missing[place]
+                yield place, result
+        except (BrokenExecutor, CancelledError):  # joblib's processes; dask
+            in_vain = in_vain + 1 if len(missing) == n_missing else 0
+            if in_vain == _TRIES:
+                raise
+
+
+def _run(
+    task: Callable[[Any, Any], Result], parcel: Parcel, place: int, piece: tuple[Any]
+) -> tuple[int, Result]:
+    return place, task(parcel.content, piece[0])
+
+
+@lru_cache(1)
+def _libraries() -> Any:
+    return ThreadpoolController()  # looks through all loaded libraries, some milliseconds
+
+
+_lock = threading.Lock()
+_limited: list[Any] = []
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep this process' linear algebra to one thread while any thread of it is in here."""
+    with _lock:
+        _limited.append(None if _limited else _libraries().limit(limits=1))
+    try:
+        yield
+    finally:
+        with _lock:
+            if len(_limited) == 1:
+                _limited[0].restore_original_limits()
+            # The first entry, with the limits to go back to, leaves last.
+            _limited.pop()
