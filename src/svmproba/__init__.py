@@ -14,6 +14,7 @@ from svmproba.estimators import (
     ThresholdBootstrapSVC,
     WeightedProbabilitySVC,
 )
+from svmproba.persistence import ModelFileError, load, read_about, save, to_onnx
 
 __all__ = [
     "CEBB1",
@@ -22,9 +23,14 @@ __all__ = [
     "BootstrapSVC",
     "ConstrainedBootstrapSVC",
     "ConstrainedSVC",
+    "ModelFileError",
     "PosteriorProbabilitySVC",
     "ProbabilitySVC",
     "ThresholdBootstrapSVC",
     "WeightedProbabilitySVC",
+    "load",
+    "read_about",
+    "save",
+    "to_onnx",
 ]
 __version__ = "0.1.0"

@@ -1,0 +1,250 @@
+"""Preparation steps of scikit-learn as ONNX graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectKBest, SelectPercentile, VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+from svmproba.persistence._onnx_graph import Graph
+
+
+class Table(NamedTuple):
+    """A table in the graph: one tensor of numbers, or a tensor (n, 1) for each column.
+
+    Attributes
+    ----------
+    whole : str or None
+        Name of the tensor (n, n_columns) of float64.
+    columns : list of str
+        Names of the columns, where there is no such tensor.
+    is_text : list of bool
+        Which of these hold text.
+    """
+
+    whole: str | None
+    columns: list[str]
+    is_text: list[bool]
+
+    def numbers(self, graph: Graph) -> str:
+        """All columns as one tensor of numbers."""
+        if self.whole is not None:
+            return self.whole
+        if any(self.is_text):
+            name = self.columns[self.is_text.index(True)]
+            raise ValueError(f"text in column {name!r} reaches the model: encode it first.")
+        return graph.add("Concat", *self.columns, axis=1)
+
+    def take(self, graph: Graph, chosen: list[int]) -> Table:
+        """Take some of the columns."""
+        if self.whole is not None:
+            return Table(graph.columns(self.whole, chosen), [], [])
+        return Table(None, [self.columns[k] for k in chosen], [self.is_text[k] for k in chosen])
+
+
+def open_inputs(graph: Graph, steps: list[Any], kind: type) -> tuple[list[Any], Table]:
+    """Declare the inputs of the graph, and the table that they make, for its first step."""
+    from onnx import TensorProto, helper
+
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    first, n_columns = steps[0], int(steps[0].n_features_in_)
+    texts = _first_texts(steps)
+    if not texts:
+        value = helper.make_tensor_value_info("X", number, ["n", n_columns])
+        return [value], Table(_as_double(graph, "X", kind), [], [])
+    names = [str(name) for name in getattr(first, "feature_names_in_", ())]
+    names = names or [f"x{k}" for k in range(n_columns)]
+    taken = {"label", "probabilities"} & set(names)
+    if taken:
+        raise ValueError(f"column {min(taken)!r} has the name of an output: rename it.")
+    used = _used_columns(first)
+    inputs = [
+        helper.make_tensor_value_info(
+            names[k], TensorProto.STRING if k in texts else number, ["n", 1]
+        )
+        for k in sorted(used)
+    ]
+    columns = [
+        name if k in texts or k not in used else _as_double(graph, name, kind)
+        for k, name in enumerate(names)
+    ]
+    return inputs, Table(None, columns, [k in texts for k in range(n_columns)])
+
+
+def _as_double(graph: Graph, name: str, kind: type) -> str:
+    return name if kind is np.float64 else graph.cast(name, np.float64)
+
+
+def _branches(transformer: ColumnTransformer) -> list[tuple[Any, list[int]]]:
+    """Fitted parts of a ColumnTransformer with the places of their columns, in output order."""
+    places = transformer._transformer_to_input_indices
+    return [
+        (part, [int(k) for k in places[name]])
+        for name, part, _ in transformer.transformers_
+        if part != "drop" and len(places[name])
+    ]
+
+
+def _text_columns(first: Any) -> set[int]:
+    """Columns that a OneHotEncoder knows texts of."""
+    if isinstance(first, ColumnTransformer):
+        branches = _branches(first)
+        return {chosen[k] for part, chosen in branches for k in _text_columns(part)}
+    if isinstance(first, Pipeline):
+        return _first_texts([step for _, step in first.steps])
+    if isinstance(first, OneHotEncoder):
+        kinds = enumerate(first.categories_)
+        return {k for k, known in kinds if any(isinstance(value, str) for value in known)}
+    return set()
+
+
+def _first_texts(steps: list[Any]) -> set[int]:
+    """Columns with text at the first step: only an imputer leaves them for a later one."""
+    for step in steps:
+        if not isinstance(step, SimpleImputer):
+            return _text_columns(step)
+    return set()
+
+
+def _used_columns(first: Any) -> set[int]:
+    if isinstance(first, ColumnTransformer):
+        return {k for _, chosen in _branches(first) for k in chosen}
+    return set(range(first.n_features_in_))
+
+
+def step_graph(graph: Graph, step: Any, table: Table) -> Table:
+    """Add a fitted step."""
+    if step is None or step == "passthrough":
+        return table
+    for kind, build in _GRAPHS.items():
+        if type(step) is kind:
+            return build(graph, step, table)
+    names = ", ".join(sorted(kind.__name__ for kind in _GRAPHS))
+    raise ValueError(
+        f"{type(step).__name__} cannot be exported to ONNX, only {names}: export the last step "
+        f"alone, to_onnx(model[-1]), and prepare the records before."
+    )
+
+
+def _pipeline(graph: Graph, step: Pipeline, table: Table) -> Table:
+    for _, part in step.steps:
+        table = step_graph(graph, part, table)
+    return table
+
+
+def _column_transformer(graph: Graph, step: ColumnTransformer, table: Table) -> Table:
+    parts = [
+        step_graph(graph, part, table.take(graph, chosen)).numbers(graph)
+        for part, chosen in _branches(step)
+    ]
+    return Table(graph.add("Concat", *parts, axis=1), [], [])
+
+
+def _shift(name_of_centre: str, name_of_scale: str) -> Callable[[Graph, Any, Table], Table]:
+    def build(graph: Graph, step: Any, table: Table) -> Table:
+        rows = table.numbers(graph)
+        centre = getattr(step, name_of_centre, None)
+        if centre is not None and getattr(step, "with_mean", getattr(step, "with_centering", True)):
+            rows = graph.add("Sub", rows, centre)
+        if getattr(step, name_of_scale, None) is not None:
+            rows = graph.add("Div", rows, getattr(step, name_of_scale))
+        return Table(rows, [], [])
+
+    return build
+
+
+def _min_max(graph: Graph, step: MinMaxScaler, table: Table) -> Table:
+    rows = graph.add("Add", graph.add("Mul", table.numbers(graph), step.scale_), step.min_)
+    if step.clip:
+        rows = graph.add("Clip", rows, *(float(end) for end in step.feature_range))
+    return Table(rows, [], [])
+
+
+def _selection(graph: Graph, step: Any, table: Table) -> Table:
+    return table.take(graph, [int(k) for k in step.get_support(indices=True)])
+
+
+def _function(graph: Graph, step: FunctionTransformer, table: Table) -> Table:
+    if step.func is not None:
+        raise ValueError("FunctionTransformer with a function cannot be exported to ONNX.")
+    return table
+
+
+def _imputer(graph: Graph, step: SimpleImputer, table: Table) -> Table:
+    marker = step.missing_values
+    if step.add_indicator or not (isinstance(marker, float) and np.isnan(marker)):
+        raise ValueError(
+            "SimpleImputer can be exported to ONNX with missing_values=nan and "
+            "add_indicator=False only."
+        )
+    if table.whole is None and any(table.is_text):
+        columns = [
+            _fill_text(graph, name, value) if text else _fill(graph, name, [value])
+            for name, text, value in zip(*table[1:], step.statistics_, strict=True)
+        ]
+        return Table(None, columns, table.is_text)
+    values = np.asarray(step.statistics_, dtype=np.float64)
+    rows, known = table.numbers(graph), np.flatnonzero(~np.isnan(values))
+    if len(known) < len(values):  # columns without any number are left out
+        rows, values = graph.columns(rows, known), values[known]
+    return Table(_fill(graph, rows, values), [], [])
+
+
+def _fill(graph: Graph, rows: str, values: Any) -> str:
+    return graph.add("Where", graph.add("IsNaN", rows), values, rows)
+
+
+def _fill_text(graph: Graph, name: str, value: Any) -> str:
+    missing = graph.add("Equal", name, graph.texts([[""]]))
+    return graph.add("Where", missing, graph.texts([[str(value)]]), name)
+
+
+def _one_hot(graph: Graph, step: OneHotEncoder, table: Table) -> Table:
+    if step.drop is not None or step.min_frequency is not None or step.max_categories is not None:
+        raise ValueError(
+            "OneHotEncoder can be exported to ONNX with drop=None, min_frequency=None and "
+            "max_categories=None only."
+        )
+    parts = []
+    for k, known in enumerate(step.categories_):
+        column = table.take(graph, [k])
+        if column.is_text and column.is_text[0]:
+            if not all(isinstance(value, str) for value in known):
+                raise ValueError(
+                    "a OneHotEncoder that knows text and missing values in one column cannot be "
+                    "exported to ONNX: put a SimpleImputer before it."
+                )
+            hits = graph.add("Equal", column.columns[0], graph.texts([list(known)]))
+        else:
+            hits = graph.add("Equal", column.numbers(graph), np.asarray(known, dtype=np.float64))
+        parts.append(graph.cast(hits, np.float64))
+    return Table(graph.add("Concat", *parts, axis=1), [], [])
+
+
+_GRAPHS: dict[type, Callable[[Graph, Any, Table], Table]] = {
+    ColumnTransformer: _column_transformer,
+    FunctionTransformer: _function,
+    MaxAbsScaler: _shift("", "scale_"),
+    MinMaxScaler: _min_max,
+    OneHotEncoder: _one_hot,
+    Pipeline: _pipeline,
+    RobustScaler: _shift("center_", "scale_"),
+    SelectKBest: _selection,
+    SelectPercentile: _selection,
+    SimpleImputer: _imputer,
+    StandardScaler: _shift("mean_", "scale_"),
+    VarianceThreshold: _selection,
+}
