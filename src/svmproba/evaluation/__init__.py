@@ -13,6 +13,7 @@ from svmproba.evaluation.calibration import (
 from svmproba.evaluation.costs import cost_curve, cost_scorer, mean_cost, optimal_cut
 from svmproba.evaluation.metrics import class_mse, mse
 from svmproba.evaluation.rates import rate_curve, rates_at
+from svmproba.evaluation.report import report_html, write_report
 
 __all__ = [
     "CostCurveDisplay",
@@ -31,4 +32,6 @@ __all__ = [
     "rate_curve",
     "rates_at",
     "reliability_curve",
+    "report_html",
+    "write_report",
 ]

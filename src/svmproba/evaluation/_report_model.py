@@ -1,0 +1,141 @@
+"""What a report tells of the model itself: its classes, coefficients and origin."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from svmproba.bootstrap.intervals import percentile_interval
+from svmproba.estimators._summary import training_size
+from svmproba.evaluation._classifiers import is_calibrated
+from svmproba.evaluation._report_records import Records, ensemble_of
+
+Floats = NDArray[np.float64]
+
+N_DRIVERS = 20
+#: Labels that say nothing without the name of the target.
+MUTE = {"yes", "no", "y", "n", "true", "false", "t", "f", "0", "1", "-1", "+", "-", "+1"}
+
+
+def class_names(ensemble: Any, about: Mapping[str, Any]) -> dict[str, str]:
+    """Names of the classes and of the records, as a reader would say them."""
+    labels = ensemble.classes_.tolist()
+    target = about.get("target")
+
+    def name(label: Any) -> str:
+        if isinstance(label, str) and (target is None or label.lower() not in MUTE):
+            return label
+        return f"class {label}" if target is None else f"{target} = {label}"
+
+    return {
+        "positive": name(labels[ensemble._plus]),
+        "negative": name(labels[1 - ensemble._plus]),
+        "records": str(about.get("records") or "records"),
+        "target": "" if target is None else str(target),
+    }
+
+
+def drivers(model: Any, records: Records) -> dict[str, Any] | None:
+    r"""Coefficients of a linear ensemble with their intervals, largest first; None for kernels.
+
+    The coefficient of a column in one bag is that of the score, mixed over the hyperparameter
+    values as calibration does it, times the column's standard deviation :math:`s_j` among the
+    records: :math:`\beta_{bj}=s_j\sum_\theta\rho_\theta w_{\theta bj}/\sigma_\theta`.
+    """
+    ensemble = ensemble_of(model)
+    if ensemble.kernel != "linear":
+        return None
+    weights = ensemble.weights_ / ensemble.score_scales_
+    spread = _column_spread(records.rows)
+    by_bag = np.tensordot(weights, ensemble.coef_, axes=1) * spread
+    mean = by_bag.mean(axis=0)
+    lower, upper = percentile_interval(by_bag)
+    same_sign = np.mean(np.sign(by_bag) == np.sign(mean), axis=0)
+    names = column_names(model, len(mean))
+    order = np.argsort(-np.abs(mean), kind="stable")
+    shown = order[:N_DRIVERS]
+    columns = {"coef": mean, "lower": lower, "upper": upper, "same_sign": same_sign}
+    rows = [
+        {"name": names[j], **{name: float(column[j]) for name, column in columns.items()}}
+        for j in shown
+    ]
+    return {
+        "rows": rows,
+        "n_columns": len(mean),
+        "n_sure": int(np.sum((lower > 0) | (upper < 0))),
+        "largest_left_out": float(np.abs(mean[order[N_DRIVERS]])) if len(mean) > N_DRIVERS else 0.0,
+    }
+
+
+def _column_spread(rows: Any) -> Floats:
+    """Return the standard deviation of every column, of dense and sparse tables."""
+    if hasattr(rows, "multiply"):
+        mean = np.asarray(rows.mean(axis=0)).ravel()
+        square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
+        return np.sqrt(np.maximum(square - mean**2, 0.0))
+    return np.asarray(rows, dtype=np.float64).std(axis=0)
+
+
+def column_names(model: Any, n: int) -> list[str]:
+    """Names of the columns that the ensemble sees, without the prefix of their transformer."""
+    names: Any = getattr(ensemble_of(model), "feature_names_in_", None)
+    if isinstance(model, Pipeline) and len(model) > 1:
+        # A step may not tell its columns.
+        with contextlib.suppress(AttributeError, ValueError):
+            names = model[:-1].get_feature_names_out()
+    if names is None or len(names) != n:
+        return [f"column {j + 1}" for j in range(n)]
+    short = [str(name).split("__", 1)[-1] for name in names]
+    return short if len(set(short)) == n else [str(name) for name in names]
+
+
+def facts(model: Any) -> list[tuple[str, str]]:
+    """Tell what was fitted, and to what, as names and values."""
+    ensemble = ensemble_of(model)
+    n_theta, n_bags = ensemble.intercept_.shape
+    C, gamma = ensemble.thetas_["C"], ensemble.thetas_["gamma"]
+    gaps = ensemble.duality_gap_[~np.isnan(ensemble.duality_gap_)]
+    columns = f"{ensemble.n_features_in_}"
+    if isinstance(model, Pipeline) and hasattr(model, "n_features_in_"):
+        columns = f"{model.n_features_in_}, as {ensemble.n_features_in_} columns of numbers"
+    told = [
+        ("Model", type(ensemble).__name__),
+        ("Trained on", training_size(ensemble)),
+        ("Attributes", columns),
+        ("Bags", f"{n_bags}"),
+        ("Support vector machines", f"{n_theta * n_bags}"),
+        ("Kernel", ensemble.kernel),
+        ("C", _range(np.unique(C))),
+    ]
+    if not np.isnan(gamma).all():
+        told.append(("gamma", _range(np.unique(gamma))))
+    told += [
+        ("Most reliable C", f"{C[np.argmax(ensemble.reliability_)]:.4g}"),
+        ("Weighed by", f"out-of-bag {ensemble.reliability}".replace("_", " ")),
+        ("Probabilities", _link_name(ensemble)),
+        ("Largest certified gap", f"{gaps.max():.1e} of the optimum" if len(gaps) else "none"),
+    ]
+    for name in ("min_tpr", "min_tnr", "min_accuracy", "target_tpr", "target_tnr"):
+        if getattr(ensemble, name, None) is not None:
+            told.append((name, f"{getattr(ensemble, name):g}"))
+    if hasattr(ensemble, "summary_"):
+        told.append(("Members", ensemble.summary_))
+    return told
+
+
+def _range(values: Floats) -> str:
+    if len(values) == 1:
+        return f"{values[0]:.4g}"
+    return f"{values[0]:.4g} to {values[-1]:.4g}, {len(values)} values"
+
+
+def _link_name(ensemble: Any) -> str:
+    if not is_calibrated(ensemble):
+        return "vote shares, not calibrated"
+    name = type(ensemble.calibrator_).__name__
+    return f"calibrated on out-of-bag scores ({name})"
