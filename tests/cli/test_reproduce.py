@@ -1,5 +1,6 @@
 """The command line, mostly in this process; what kills or lacks things in another one."""
 
+import json
 import os
 import re
 import signal
@@ -75,6 +76,13 @@ def test_table_one_computes_nothing(command):
     assert "0 cells" in done.stderr
 
 
+def test_json(command):
+    found = json.loads(command("wisconsin", "--table", "1", "--json").stdout)
+    (table,) = found["tables"]
+    rows = {row["column"]: row["ours"] for row in table["rows"]}
+    assert (table["number"], rows["records"], rows["positives"]) == (1, 569, 212)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -82,7 +90,7 @@ def test_table_one_computes_nothing(command):
         (["--methods", "svm"], "methods must be of ebb, .*; got svm"),
         (["--protocol", "kind"], "--protocol must be one of fair, paper; got 'kind'"),
         (["--effort", "none"], "--effort must be one of thorough, default, fast; got 'none'"),
-        (["--device", "cuda"], "--device must be cpu for now, got 'cuda'"),
+        (["--device", "gpu"], "'cuda:<number>' or 'auto', got 'gpu'"),
         (["--jobs", "0"], "--jobs must not be 0"),
         (["--table", "7"], "--table must be from 1 to 6; got 7"),
         (["--bootstraps", "0"], "--bootstraps must be at least 1; got 0"),

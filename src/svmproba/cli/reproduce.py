@@ -1,23 +1,22 @@
-"""The command ``svmproba``."""
+"""``svmproba reproduce``: the paper's experiments, with its values beside ours."""
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
 import textwrap
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from svmproba.cli import options
+from svmproba.cli.errors import FAILED, INTERRUPTED, OK, Outcome, Voice, conduct, heard_signals
 
 if TYPE_CHECKING:
     from svmproba.paper.reproduce import Plan, Table
     from svmproba.paper.store import Cell, Store
-
-#: Exit codes: all went well; something failed; interrupted from the keyboard. Wrong use is 2.
-OK, FAILED, INTERRUPTED = 0, 1, 130
 
 
 @dataclass(frozen=True)
@@ -32,105 +31,76 @@ class Request:
     out: Path
     data_dir: Path | None
     n_jobs: int
+    device: str
+    compute: bool
 
 
-def main() -> None:
-    """Run the command line of this process."""
-    try:
-        app = make_app()
-    except ImportError as error:
-        sys.exit(
-            f"the command svmproba needs typer and rich ({error}): pip install 'svmproba[cli]'"
-        )
-    app(prog_name="svmproba")
-
-
-def make_app() -> Any:
-    """Build the command line.
-
-    Returns
-    -------
-    typer.Typer
-        Callable; it ends the process with an exit code.
-    """
-    import typer
-
-    app = typer.Typer(
-        add_completion=False,
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        help="Support vector machines with probabilities people can act on.",
-    )
-    option = typer.Option
-
-    def print_version(wanted: bool) -> None:
-        if wanted:
-            from svmproba import __version__
-
-            print(__version__)
-            raise typer.Exit
-
-    # A callback keeps the name of a lone command in the command line.
-    @app.callback()
-    def all_commands(
-        version: bool = option(
-            False, "--version", callback=print_version, is_eager=True, help="Print the version."
+def reproduce(
+    datasets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Data sets of the paper; all 15 by default, and heart-full.", show_default=False
         ),
-    ) -> None:
-        pass
+    ] = None,
+    table: Annotated[
+        list[int] | None, typer.Option(help="Table of the paper, 1 to 6; repeatable.")
+    ] = None,
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="Methods, separated by commas; by default those that the tables need.",
+            show_default=False,
+        ),
+    ] = "",
+    bootstraps: Annotated[int, typer.Option(help="Bags of EBB, CEBB1 and CEBB2.")] = 500,
+    folds: Annotated[int, typer.Option(help="Folds.")] = 10,
+    repeats: Annotated[int, typer.Option(help="How often everything is done.")] = 1,
+    protocol: Annotated[
+        str, typer.Option(help="fair: folds for all; paper: as its numbers reveal.")
+    ] = "fair",
+    seed: Annotated[int, typer.Option(help="Cuts the folds and draws the bags.")] = 0,
+    effort: Annotated[
+        str, typer.Option(help="Effort of CEBB2: fast, default or thorough.")
+    ] = "default",
+    jobs: Annotated[int, typer.Option(help="Jobs of every fit; -1: all cores.")] = -1,
+    device: Annotated[
+        str, typer.Option(help="Where to fit: cpu, cuda, cuda:1, auto or torch.")
+    ] = "cpu",
+    compute: Annotated[
+        bool, typer.Option(help="Compute what is missing, or show what is there.")
+    ] = True,
+    figures: Annotated[
+        bool, typer.Option(help="Draw the figures too, unless tables are named.")
+    ] = True,
+    out: Annotated[Path, typer.Option(help="Folder of results, tables and figures.")] = Path("out"),
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the data files.", show_default=False)
+    ] = None,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Run the paper's experiments and print Tables 1 to 6 beside the paper's values.
 
-    datasets_help = "Data sets of the paper; all 15 by default, and heart-full."
-    methods_help = "Methods, separated by commas; by default those that the tables need."
+    Finished parts are kept in OUT/results.sqlite: an interrupted run goes on where it was.
+    """
+    from svmproba.paper.reproduce import Plan
 
-    @app.command()
-    def reproduce(
-        datasets: list[str] = typer.Argument(None, help=datasets_help, show_default=False),  # noqa: B008
-        table: list[int] = option([], help="Table of the paper, 1 to 6; repeatable."),  # noqa: B008
-        methods: str = option("", help=methods_help),
-        bootstraps: int = option(500, help="Bags of EBB, CEBB1 and CEBB2."),
-        folds: int = option(10, help="Folds."),
-        repeats: int = option(1, help="How often everything is done."),
-        protocol: str = option("fair", help="fair: folds for all; paper: as its numbers reveal."),
-        seed: int = option(0, help="Cuts the folds and draws the bags."),
-        effort: str = option("default", help="Effort of CEBB2: fast, default or thorough."),
-        jobs: int = option(-1, help="Jobs of every fit; -1: all cores."),
-        device: str = option("cpu", help="Where to compute; only cpu for now."),
-        figures: bool = option(True, help="Draw the figures too, unless tables are named."),
-        out: Path = option(Path("out"), help="Folder of results, tables and figures."),  # noqa: B008
-        data_dir: Path = option(None, help="Folder of the data files.", show_default=False),  # noqa: B008
-        debug: bool = option(False, "--debug", help="Show where an error comes from."),
-    ) -> None:
-        """Run the paper's experiments and print Tables 1 to 6 beside the paper's values.
-
-        Finished parts are kept in OUT/results.sqlite: an interrupted run goes on where it was.
-        """
-        from svmproba.paper.reproduce import Plan
-
-        try:
-            if device != "cpu":
-                raise ValueError(f"--device must be cpu for now, got {device!r}")
-            request = check_request(
-                Plan(protocol, bootstraps, folds, repeats, seed, effort),
-                datasets or [],
-                table,
-                [name.strip() for name in methods.split(",") if name.strip()],
-                figures=figures,
-                out=out,
-                data_dir=data_dir,
-                n_jobs=jobs,
-            )
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from error
-        try:
-            code = carry_out(request)
-        except Exception as error:
-            if debug:
-                raise
-            print(f"error: {error}", file=sys.stderr)
-            code = FAILED
-        raise typer.Exit(code)
-
-    return app
+    try:
+        request = check_request(
+            Plan(protocol, bootstraps, folds, repeats, seed, effort),
+            datasets or [],
+            table or [],
+            list(options.listed(methods)),
+            figures=figures,
+            out=out,
+            data_dir=data_dir,
+            n_jobs=jobs,
+            device=device,
+            compute=compute,
+        )
+    except (ValueError, ImportError, RuntimeError) as error:
+        raise typer.BadParameter(str(error)) from error
+    raise typer.Exit(conduct(lambda voice: carry_out(request, voice), as_json=json, debug=debug))
 
 
 def check_request(
@@ -143,6 +113,8 @@ def check_request(
     out: Path,
     data_dir: Path | None,
     n_jobs: int,
+    device: str = "cpu",
+    compute: bool = True,
 ) -> Request:
     """Check what was asked for and fill in what was not said.
 
@@ -157,6 +129,9 @@ def check_request(
         Whether to draw; only done without a choice of tables.
     out, data_dir : Path
     n_jobs : int
+    device : str, default="cpu"
+    compute : bool, default=True
+        Whether to compute what the store lacks.
 
     Returns
     -------
@@ -171,6 +146,7 @@ def check_request(
     from svmproba.paper.datasets import DATASETS, PAPER_DATASETS
     from svmproba.paper.methods import choose_families
     from svmproba.paper.protocol import PROTOCOLS
+    from svmproba.solvers.devices import resolve_device
 
     for name in datasets:
         if name not in DATASETS:
@@ -194,6 +170,7 @@ def check_request(
             raise ValueError(f"--table must be from 1 to {len(METHODS_OF_TABLE)}; got {number}")
     if n_jobs == 0:
         raise ValueError("--jobs must not be 0")
+    resolve_device(device)
     wanted = tuple(sorted(set(tables))) or tuple(METHODS_OF_TABLE)
     needed = dict.fromkeys(method for number in wanted for method in METHODS_OF_TABLE[number])
     families, missing = choose_families(methods or list(needed))
@@ -208,20 +185,22 @@ def check_request(
         out,
         data_dir,
         n_jobs,
+        device,
+        compute,
     )
 
 
-def carry_out(request: Request) -> int:
+def carry_out(request: Request, voice: Voice) -> Outcome:
     """Compute what is missing, then print and write tables and figures.
 
     Parameters
     ----------
     request : Request
+    voice : Voice
 
     Returns
     -------
-    int
-        Exit code.
+    Outcome
     """
     from svmproba.paper.progress import in_words, tell_progress
     from svmproba.paper.reproduce import plan_jobs, run
@@ -229,8 +208,7 @@ def carry_out(request: Request) -> int:
 
     tables, problems = _load(request)
     if not tables:
-        print("error: none of the data sets could be had", file=sys.stderr)
-        return FAILED
+        raise FileNotFoundError("none of the data sets could be had")
     plan = request.plan
     with Store(request.out / "results.sqlite") as store:
         cells = [job.cell for job in plan_jobs(plan, tables, request.families)]
@@ -238,7 +216,7 @@ def carry_out(request: Request) -> int:
         if kept:
             print(f"{kept} of {len(cells)} cells are in {store.path}", file=sys.stderr)
         try:
-            with tell_progress(kept, len(cells), sys.stderr) as teller, _heard_signals() as check:
+            with tell_progress(kept, len(cells), sys.stderr) as teller, heard_signals() as check:
 
                 def begin(cell: Cell) -> None:
                     check()
@@ -247,13 +225,14 @@ def carry_out(request: Request) -> int:
                 failures = run(
                     plan,
                     tables,
-                    request.families,
+                    request.families if request.compute else (),
                     store,
                     n_jobs=request.n_jobs,
+                    device=request.device,
                     begin=begin,
                     report=teller.report,
                 )
-            _show(request, tables, store)
+            shown = _show(request, tables, store, voice)
         except KeyboardInterrupt:
             there = sum(cell in store for cell in cells)
             print(
@@ -261,7 +240,7 @@ def carry_out(request: Request) -> int:
                 "command goes on from there",
                 file=sys.stderr,
             )
-            return INTERRUPTED
+            return Outcome({"error": "stopped", "cells": there}, INTERRUPTED)
         spent = sum(store.get(cell).seconds for cell in cells if cell in store)
         warned = sum(bool(store.get(cell).warnings) for cell in cells if cell in store)
     print(f"{len(cells) - len(failures)} cells, {in_words(spent)} of computing", file=sys.stderr)
@@ -270,37 +249,8 @@ def carry_out(request: Request) -> int:
     if failures:
         first = next(iter(failures.values()))
         print(f"{len(failures)} cells failed, the first with: {first}", file=sys.stderr)
-    return FAILED if failures or problems else OK
-
-
-@contextlib.contextmanager
-def _heard_signals() -> Iterator[Callable[[], None]]:
-    """Give a check that raises a Ctrl-C again which a finaliser or a callback swallowed."""
-    pressed = False
-
-    def note(signum: int, frame: object) -> None:
-        nonlocal pressed
-        pressed = True
-        raise KeyboardInterrupt
-
-    def check() -> None:
-        if pressed:
-            raise KeyboardInterrupt
-
-    def quiet(lost: Any) -> None:
-        if lost.exc_type is not KeyboardInterrupt:
-            unraisable(lost)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield check
-        return
-    before, unraisable = signal.signal(signal.SIGINT, note), sys.unraisablehook
-    sys.unraisablehook = quiet
-    try:
-        yield check
-    finally:
-        signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = unraisable
+    result = {"cells": len(cells) - len(failures), "failed": len(failures), "tables": shown}
+    return Outcome(result, FAILED if failures or problems else OK)
 
 
 def _load(request: Request) -> tuple[dict[str, Table], int]:
@@ -316,30 +266,47 @@ def _load(request: Request) -> tuple[dict[str, Table], int]:
     return tables, len(request.datasets) - len(tables)
 
 
-def _show(request: Request, tables: dict[str, Table], store: Store) -> None:
-    """Print and write the tables, and draw the figures."""
+def _show(
+    request: Request, tables: dict[str, Table], store: Store, voice: Voice
+) -> list[dict[str, Any]]:
+    """Print and write the tables, and draw the figures; gives the tables as JSON has them."""
     from svmproba.paper.comparison import collect, compare
     from svmproba.paper.data_files import write_whole
-    from svmproba.paper.illustrate import Material, draw_figures
-    from svmproba.paper.render import LEGEND, print_table, to_csv, to_markdown
+    from svmproba.paper.render import LEGEND, print_table, title_of, to_csv, to_markdown
 
     plan, folder = request.plan, request.out / request.plan.protocol
     setting = f"protocol {plan.protocol}, {plan.n_bootstraps} bags, {plan.n_folds} folds"
     setting += f", {plan.n_repeats} repeats" if plan.n_repeats > 1 else ""
     found = collect(store, plan, tables, request.families)
+    shown = []
     for number in request.tables:
         table = compare(number, tables, found)
         if not table.rows:
             continue
-        print_table(table, setting)
+        if not voice.as_json:
+            print_table(table, setting)
+        rows = [
+            {"dataset": row.dataset, "method": row.method, "column": column, **entry._asdict()}
+            for row in table.rows
+            for column, entry in row.entries.items()
+        ]
+        shown.append({"number": number, "title": title_of(table, setting), "rows": rows})
         write_whole(folder / f"table{number}.csv", to_csv(table).encode())
         write_whole(folder / f"table{number}.md", to_markdown(table, setting).encode())
     if any(number > 1 for number in request.tables):
-        print(textwrap.fill(LEGEND, 90))
-    print(f"tables are in {folder}", file=sys.stderr)
-    if not request.figures:
-        return
-    material = Material(store, plan, tables, found, request.families, request.n_jobs)
+        voice.tell(textwrap.fill(LEGEND, 90))
+    voice.note(f"tables are in {folder}")
+    if request.figures:
+        _draw(request, tables, store, found, folder)
+    return shown
+
+
+def _draw(
+    request: Request, tables: dict[str, Table], store: Store, found: Any, folder: Path
+) -> None:
+    from svmproba.paper.illustrate import Material, draw_figures
+
+    material = Material(store, request.plan, tables, found, request.families, request.n_jobs)
     try:
         written, lacking = draw_figures(material, folder)
     except ImportError as error:
@@ -349,7 +316,3 @@ def _show(request: Request, tables: dict[str, Table], store: Store) -> None:
         print(f"{len(written)} figures are in {folder}", file=sys.stderr)
     for number, what in lacking.items():
         print(f"figure {number} is left out: it shows {what}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

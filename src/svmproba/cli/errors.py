@@ -1,0 +1,240 @@
+"""How commands speak and how they end: one voice, one set of exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import re
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+#: Exit codes: all went well; it failed while running; wrong use or bad input; Ctrl-C; the reader
+#: of a pipe went away.
+OK, FAILED, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+
+EXIT_CODES = (
+    "Exit codes: 0 all went well, 1 it failed while running, 2 wrong use or bad input, "
+    "130 stopped by Ctrl-C, 141 the reader of a pipe went away."
+)
+
+
+class InputError(ValueError):
+    """What the user gave cannot be used; the message says what and why."""
+
+
+class Outcome(NamedTuple):
+    """What a command found, for ``--json``, and its exit code."""
+
+    result: dict[str, Any]
+    code: int = OK
+
+
+class Voice:
+    """What a command says: results on standard output, all else on standard error.
+
+    Parameters
+    ----------
+    as_json : bool
+        Whether standard output is kept for one JSON object.
+
+    Attributes
+    ----------
+    warnings : list of str
+        Warnings so far, in order.
+    check : callable
+        It raises a Ctrl-C again which a finaliser or a callback swallowed.
+    """
+
+    check: Callable[[], None] = staticmethod(lambda: None)
+
+    def __init__(self, as_json: bool = False) -> None:
+        self.as_json = as_json
+        self.warnings: list[str] = []
+
+    def tell(self, text: str = "") -> None:
+        """Print a result for people."""
+        print(text, file=sys.stderr if self.as_json else sys.stdout)
+
+    def note(self, text: str) -> None:
+        """Print what is no result."""
+        print(text, file=sys.stderr, flush=True)
+
+    def warn(self, text: str) -> None:
+        """Print a warning, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+            self.note(f"warning: {text}")
+
+
+def conduct(work: Callable[[Voice], Outcome], *, as_json: bool = False, debug: bool = False) -> int:
+    """Do the work of a command, whatever happens.
+
+    Parameters
+    ----------
+    work : callable
+        ``work(voice) -> Outcome``.
+    as_json : bool, default=False
+        Print the outcome, or the error, as one JSON object on standard output.
+    debug : bool, default=False
+        Let errors through with their traceback.
+
+    Returns
+    -------
+    int
+        Exit code.
+    """
+    voice = Voice(as_json)
+    try:
+        try:
+            with heard_signals() as voice.check, library_warnings_to(voice):
+                outcome = work(voice)
+        except KeyboardInterrupt:
+            voice.note("stopped")
+            outcome = Outcome({"error": "stopped"}, INTERRUPTED)
+        except (BrokenPipeError, Terminated):
+            raise
+        except Exception as error:
+            if debug:
+                raise
+            message, code = explain(error)
+            voice.note(f"error: {message}")
+            outcome = Outcome({"error": message}, code)
+        if as_json:
+            print(to_json({**outcome.result, "warnings": voice.warnings}))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence_standard_output()
+        return BROKEN_PIPE
+    return outcome.code
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """Say in one line what went wrong, and find the exit code.
+
+    Parameters
+    ----------
+    error : Exception
+
+    Returns
+    -------
+    message : str
+    code : int
+    """
+    if isinstance(error, InputError):
+        return str(error), BAD_INPUT
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"this needs {error.name}, which is missing: pip install 'svmproba[cli]'", FAILED
+    if isinstance(error, MemoryError):
+        return "there is not enough memory", FAILED
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}", FAILED
+    return str(error) or type(error).__name__, FAILED
+
+
+def to_json(found: Any) -> str:
+    """Write JSON that every reader takes: numbers that are none become null.
+
+    Parameters
+    ----------
+    found : dict, list, str, number, bool or None
+        May hold NumPy scalars.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from svmproba.cli.errors import to_json
+    >>> to_json({"auc": float("nan"), "folds": 10})
+    '{"auc": null, "folds": 10}'
+    """
+    return json.dumps(plain(found), ensure_ascii=False, allow_nan=False)
+
+
+def plain(found: Any) -> Any:
+    """Turn NumPy scalars into Python's, tuples into lists, and numbers that are none into None."""
+    if isinstance(found, dict):
+        return {str(key): plain(value) for key, value in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [plain(value) for value in found]
+    if hasattr(found, "item"):
+        found = found.item()
+    return None if isinstance(found, float) and not math.isfinite(found) else found
+
+
+def silence_standard_output() -> None:
+    """Send what is still to be flushed nowhere, so that the interpreter ends without a word."""
+    with contextlib.suppress(Exception):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Terminated(SystemExit):
+    """The process was asked to end; files that were begun are removed on the way out."""
+
+
+@contextlib.contextmanager
+def heard_signals() -> Iterator[Callable[[], None]]:
+    """Hear Ctrl-C and SIGTERM while the context lasts.
+
+    Yields
+    ------
+    callable
+        It raises a Ctrl-C again which a finaliser or a callback swallowed.
+    """
+    heard: list[BaseException] = []
+
+    def note(signum: int, frame: object) -> None:
+        ctrl_c = signum == signal.SIGINT
+        heard.append(KeyboardInterrupt() if ctrl_c else Terminated(128 + signum))
+        raise heard[-1]
+
+    def check() -> None:
+        if heard:
+            raise heard[-1]
+
+    def quiet(lost: Any) -> None:
+        if lost.exc_value not in heard:
+            unraisable(lost)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield check
+        return
+    before = [signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)]
+    unraisable = sys.unraisablehook
+    sys.unraisablehook = quiet
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before[0])
+        signal.signal(signal.SIGTERM, before[1])
+        sys.unraisablehook = unraisable
+
+
+@contextlib.contextmanager
+def library_warnings_to(voice: Voice) -> Iterator[None]:
+    """Let warnings of the libraries be spoken without a file name and a line of code.
+
+    One that differs in its numbers alone is not said again.
+    """
+    kinds: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        # These are for those who write programs.
+        if not issubclass(category, (DeprecationWarning, FutureWarning, ResourceWarning)):
+            text = " ".join(str(message).split())
+            kind = re.sub(r"\d+", "#", text)
+            if kind not in kinds:
+                kinds.add(kind)
+                voice.warn(text)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,160 @@
+"""Files that are written whole or not at all, and tables written chunk by chunk."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from svmproba.cli.errors import InputError
+
+#: Name of standard input and output.
+STANDARD = "-"
+#: Records of one row group of Parquet.
+ROWS_OF_A_GROUP = 1 << 18
+
+
+def check_target(path: Path, suffixes: tuple[str, ...], option: str = "--out") -> None:
+    """Refuse a file that could not be written, before the long work begins.
+
+    Parameters
+    ----------
+    path : Path
+    suffixes : tuple of str
+        Endings that are allowed; empty: any.
+    option : str, default="--out"
+        Name for the message.
+
+    Raises
+    ------
+    InputError
+    """
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InputError(f"{option} must end with {' or '.join(suffixes)}, got {str(path)!r}")
+    if path.is_dir():
+        raise InputError(f"{option}: {path} is a folder")
+    folder = path.parent
+    if not folder.is_dir():
+        raise InputError(f"{option}: there is no folder {str(folder)!r}")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{option}: nothing may be written into {str(folder)!r}")
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a name beside the file that takes its place when the context ends well.
+
+    Parameters
+    ----------
+    path : Path
+
+    Yields
+    ------
+    Path
+        In the same folder, with the same ending; gone when something goes wrong, Ctrl-C included.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    try:
+        yield Path(name)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def table_writer(out: str, schema: Any) -> Iterator[Callable[[Any], None]]:
+    """Write the record batches of a table as they come.
+
+    Parameters
+    ----------
+    out : str
+        Name of a file that ends with ``.parquet`` or ``.csv``, or ``"-"`` for CSV on standard
+        output.
+    schema : pyarrow.Schema
+
+    Yields
+    ------
+    callable
+        ``write(batch)``.
+    """
+    if out == STANDARD:
+        # Not the context of a file: what was begun on standard output stays there.
+        with _csv_writer(sys.stdout.buffer, schema) as write:
+            yield write
+        return
+    with whole_file(Path(out)) as place:
+        if Path(out).suffix.lower() == ".parquet":
+            with _parquet_writer(place, schema) as write:
+                yield write
+        else:
+            with place.open("wb") as file, _csv_writer(file, schema) as write:
+                yield write
+
+
+@contextlib.contextmanager
+def _parquet_writer(place: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
+    """Write Parquet, in groups that are worth their overhead."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    waiting: list[Any] = []
+    with parquet.ParquetWriter(place, schema, compression="zstd") as writer:
+
+        def write(batch: Any) -> None:
+            waiting.append(batch)
+            if sum(map(len, waiting)) >= ROWS_OF_A_GROUP:
+                flush()
+
+        def flush() -> None:
+            writer.write_table(pa.Table.from_batches(waiting, schema))
+            waiting.clear()
+
+        yield write
+        flush()
+
+
+@contextlib.contextmanager
+def _csv_writer(file: Any, schema: Any) -> Iterator[Callable[[Any], None]]:
+    """Write CSV; a pipe is flushed after every batch, so that its reader need not wait."""
+    import pyarrow as pa
+
+    header = io.StringIO()
+    csv.writer(header, lineterminator="\n").writerow(schema.names)
+    file.write(header.getvalue().encode())
+
+    def write(batch: Any) -> None:
+        file.write(memoryview(_csv_rows(pa, batch)))
+        file.flush()
+
+    yield write
+    file.flush()
+
+
+def _csv_rows(pa: Any, batch: Any) -> Any:
+    """Rows of CSV, with quotation marks only where some cell of the batch needs them."""
+    from pyarrow import csv as arrow_csv
+
+    for style in ("none", "needed"):
+        buffer = pa.BufferOutputStream()
+        options = arrow_csv.WriteOptions(include_header=False, quoting_style=style)
+        try:
+            arrow_csv.write_csv(batch, buffer, options)
+        except pa.ArrowInvalid:
+            continue
+        return buffer.getvalue()
+    raise ValueError(f"columns of type {batch.schema.types} cannot be written as CSV")

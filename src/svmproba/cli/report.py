@@ -1,0 +1,53 @@
+"""``svmproba report``: one page about a model, for those who decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from svmproba.cli import options
+from svmproba.cli.errors import InputError, Outcome, Voice, conduct
+from svmproba.cli.output import check_target, whole_file
+
+
+def report(
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[Path, typer.Option(help="The page, .html.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    no_header: options.NoHeader = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Write a page about a model: how good its probabilities are, and what another cut would do.
+
+    The table must have the columns of the training table and its target; best are records that
+    the model has not seen. The page needs no network.
+    """
+
+    def work(voice: Voice) -> Outcome:
+        from svmproba.cli.predict import load_model
+        from svmproba.cli.tables import open_table
+        from svmproba.cli.task import read_labelled
+        from svmproba.evaluation.report import write_report
+
+        check_target(out, (".html", ".htm"))
+        pipeline, about = load_model(model)
+        reading = options.reading_of(separator, encoding, no_header)
+        decimals = options.check_decimal(decimal) or about["decimal"]
+        with open_table(data, reading) as table:
+            X, y = read_labelled(table, about, voice, decimals)
+        with whole_file(out) as page:
+            try:
+                write_report(pipeline, X, y, page, about=about, title=title)
+            except ValueError as error:
+                raise InputError(str(error)) from error
+        voice.tell(f"{len(y):,} records; the page is {out}")
+        return Outcome({"out": str(out), "rows": len(y)})
+
+    raise typer.Exit(conduct(work, as_json=json, debug=debug))

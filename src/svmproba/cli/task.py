@@ -1,0 +1,305 @@
+"""From a file to a task of classification: records, labels, and what was done with the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from svmproba.cli.cells import Bools, to_numbers, to_words
+from svmproba.cli.columns import (
+    CATEGORICAL,
+    DROPPED,
+    NUMERIC,
+    Column,
+    Wishes,
+    check_column,
+    check_needed,
+    plan_columns,
+)
+from svmproba.cli.errors import InputError, Voice
+from svmproba.cli.tables import TableFile, WholeTable, read_whole, shorten
+
+#: More columns than this are counted and not listed, unless there is something to say of them.
+COLUMNS_LISTED = 40
+
+
+@dataclass(frozen=True)
+class Task:
+    """Records of two classes.
+
+    Attributes
+    ----------
+    X : pandas DataFrame of n records
+        Numbers as float64, categories as text; missing cells are NaN.
+    y : ndarray of shape (n,)
+        Labels: whole numbers where all are, else text.
+    positive, negative : str or int
+        The class of interest, and the other.
+    plan : list of Column
+    held_out : ndarray of int
+        Places of records that nothing may be learned from, before a promise is made on them.
+    """
+
+    X: pd.DataFrame
+    y: NDArray[Any]
+    positive: Any
+    negative: Any
+    plan: list[Column]
+    held_out: NDArray[np.intp]
+
+    @property
+    def kept(self) -> NDArray[np.intp]:
+        """Places of the other records."""
+        return np.setdiff1d(np.arange(len(self.y)), self.held_out)
+
+
+class Labels(NamedTuple):
+    """Labels of the records that have one, the two classes, and which records these are."""
+
+    y: NDArray[Any]
+    positive: Any
+    negative: Any
+    present: Bools
+
+
+def load_task(
+    table: TableFile,
+    target: str,
+    voice: Voice,
+    *,
+    positive: str | None = None,
+    wishes: Wishes | None = None,
+    decimal: str = ".",
+    held_out_share: float = 0.0,
+    seed: int = 0,
+) -> Task:
+    """Read a table and decide what its columns are.
+
+    Parameters
+    ----------
+    table : TableFile
+    target : str
+        Column of the labels.
+    voice : Voice
+        Tells what was done and what to doubt.
+    positive : str, default=None
+        The class of interest; None: the larger label.
+    wishes : Wishes, default=None
+        Columns that the user decided on.
+    decimal : {".", ","}, default="."
+        Sign before the decimals in text.
+    held_out_share : float, default=0
+        Share of either class that is held back: not even the columns are judged by it.
+    seed : int, default=0
+        Draws the records held back.
+
+    Returns
+    -------
+    Task
+
+    Raises
+    ------
+    InputError
+    """
+    wishes = wishes or Wishes()
+    check_column(target, table.columns, table.name, "--target")
+    wishes.check(table.columns, table.name)
+    if target in wishes.drop + wishes.numeric + wishes.categorical:
+        raise InputError(f"column {target!r} is the target and cannot be an attribute")
+    whole = read_whole(table)
+    labels = read_labels(whole, target, voice, positive)
+    rows = np.flatnonzero(labels.present) + 1
+    attributes = whole.table.drop_columns([target]).filter(pa.array(labels.present))
+    called = labels.y == labels.positive
+    held_out = draw_held_out(called, held_out_share, seed)
+    kept = np.setdiff1d(np.arange(len(called)), held_out)
+    plan = plan_columns(
+        attributes.take(pa.array(kept)),
+        called[kept],
+        wishes=wishes,
+        decimal=decimal,
+        rows=rows[kept],
+    )
+    tell_plan(plan, voice)
+    used = [column for column in plan if column.role != DROPPED]
+    if not used:
+        raise InputError(f"{table.name}: no column is left to learn from")
+    return Task(
+        frame_of(attributes, used, decimal),
+        labels.y,
+        labels.positive,
+        labels.negative,
+        plan,
+        held_out,
+    )
+
+
+def read_labels(whole: WholeTable, target: str, voice: Voice, positive: str | None) -> Labels:
+    """Read the labels of two classes.
+
+    Parameters
+    ----------
+    whole : WholeTable
+    target : str
+    voice : Voice
+    positive : str or None
+
+    Returns
+    -------
+    Labels
+    """
+    words = to_words(whole.table.column(target))
+    present = np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))
+    n_missing = int(np.count_nonzero(~present))
+    counts = {
+        entry["values"]: entry["counts"] for entry in pc.value_counts(words.drop_null()).to_pylist()
+    }
+    if len(counts) != 2:
+        raise InputError(f"--target: column {target!r} must have two classes, {_found(counts)}")
+    if n_missing:
+        where = whole.place(int((~present).argmax()) + 1)
+        have = "record has" if n_missing == 1 else "records have"
+        voice.warn(f"{n_missing} {have} no {target!r} and are left out, the first in {where}")
+    names: list[Any] = sorted(counts)
+    y = np.asarray(words.drop_null().to_pylist())
+    if all(_is_whole(name) for name in names):
+        y, names = y.astype(np.int64), sorted(int(name) for name in names)
+    chosen = _choose_positive(names, positive, voice)
+    return Labels(y, names[chosen], names[1 - chosen], present)
+
+
+def _found(counts: dict[str, int]) -> str:
+    if not counts:
+        return "it has no labels"
+    listed = [f"{shorten(name, 20)!r} ({n})" for name, n in list(counts.items())[:6]]
+    more = f" and {len(counts) - 6} more" if len(counts) > 6 else ""
+    return f"it has {len(counts)}: {', '.join(listed)}{more}"
+
+
+def _is_whole(word: str) -> bool:
+    return word.lstrip("-").isdecimal() and str(int(word)) == word
+
+
+def _choose_positive(names: list[Any], positive: str | None, voice: Voice) -> int:
+    if positive is None:
+        voice.note(f"class of interest: {names[1]!r}, the larger label (--positive chooses)")
+        return 1
+    for k, name in enumerate(names):
+        if str(name) == positive.strip():
+            return k
+    raise InputError(f"--positive must be one of {names[0]!r} and {names[1]!r}; got {positive!r}")
+
+
+def read_labelled(
+    table: TableFile, about: dict[str, Any], voice: Voice, decimal: str
+) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Read records with labels for a model that exists.
+
+    Parameters
+    ----------
+    table : TableFile
+    about : dict
+        What was saved with the model.
+    voice : Voice
+    decimal : {".", ","}
+
+    Returns
+    -------
+    X : pandas DataFrame
+        The model's columns.
+    y : ndarray
+        Labels, as the model has them.
+    """
+    columns = [Column(**column) for column in about["columns"] if column["role"] != DROPPED]
+    target = about["target"]
+    check_needed([*(column.name for column in columns), target], table)
+    whole = read_whole(table, [*(column.name for column in columns), target])
+    words = to_words(whole.table.column(target))
+    known = {str(label): label for label in (about["negative"], about["positive"])}
+    foreign = [word for word in pc.unique(words.drop_null()).to_pylist() if word not in known]
+    if foreign:
+        where = whole.place(pc.index(words, foreign[0]).as_py() + 1)
+        raise InputError(
+            f"{table.name}, {where}, column {target!r}: {shorten(foreign[0], 40)!r} is neither "
+            f"{' nor '.join(map(repr, known))}, the classes of the model"
+        )
+    present = pc.is_valid(words)
+    if words.null_count:
+        voice.warn(f"{words.null_count} records have no {target!r} and are left out")
+    y = np.array([known[word] for word in words.drop_null().to_pylist()])
+    return frame_of(whole.table.filter(present), columns, decimal), y
+
+
+def draw_held_out(positive: Bools, share: float, seed: int) -> NDArray[np.intp]:
+    """Draw the same share of either class, with at least two records of it left.
+
+    Parameters
+    ----------
+    positive : ndarray of bool of shape (n,)
+    share : float
+    seed : int
+
+    Returns
+    -------
+    ndarray of int
+        Places, in order.
+    """
+    rng, chosen = np.random.default_rng(seed), []
+    for of_class in (positive, ~positive):
+        places = rng.permutation(np.flatnonzero(of_class))
+        chosen.append(places[: max(0, min(round(share * len(places)), len(places) - 2))])
+    return np.sort(np.concatenate(chosen))
+
+
+def frame_of(table: Any, columns: Sequence[Column], decimal: str) -> pd.DataFrame:
+    """Make the table that the model learns from.
+
+    Parameters
+    ----------
+    table : pyarrow.Table or record batch
+    columns : sequence of Column
+        Those that are used.
+    decimal : {".", ","}
+
+    Returns
+    -------
+    pandas DataFrame
+    """
+    made: dict[str, Any] = {}
+    for column in columns:
+        cells = table.column(column.name)
+        if column.role == NUMERIC:
+            made[column.name] = to_numbers(cells, decimal).values
+        else:
+            made[column.name] = categories_of(to_words(cells))
+    return pd.DataFrame(made)
+
+
+def categories_of(words: Any) -> pd.Series:
+    """Words as Python strings, NaN where missing, whatever strings this pandas has."""
+    cells = np.array(words.to_numpy(zero_copy_only=False), dtype=object)
+    cells[np.asarray(pc.is_null(words).to_numpy(zero_copy_only=False))] = np.nan
+    return pd.Series(cells, dtype=object)
+
+
+def tell_plan(plan: Sequence[Column], voice: Voice) -> None:
+    """Say what was done with each column, and what to doubt."""
+    listed = [column for column in plan if column.role == DROPPED or len(plan) <= COLUMNS_LISTED]
+    if len(listed) < len(plan):
+        for role in (NUMERIC, CATEGORICAL):
+            voice.note(f"{sum(column.role == role for column in plan)} {role} columns")
+    width = min(40, max((len(column.name) for column in listed), default=0))
+    for column in listed:
+        missing = f", {column.n_missing} missing" if column.n_missing else ""
+        name = shorten(column.name, width).ljust(width)
+        voice.note(f"  {name}  {column.role:<11}  {column.reason}{missing}")
+    for column in plan:
+        for doubt in column.warnings:
+            voice.warn(f"column {column.name!r}: {doubt}")

@@ -1,0 +1,159 @@
+"""Fitting a pipeline on a task: standard parts of scikit-learn and one of our estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from svmproba.cli.costs import Costs
+from svmproba.cli.errors import InputError
+from svmproba.cli.task import Task
+from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
+from svmproba.paper.preprocessing import make_preprocessor
+
+#: Share of either class that ``guarantee="split"`` holds back.
+HELD_OUT_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the model shall do.
+
+    Attributes
+    ----------
+    tpr, tnr : float or None
+        Wanted rate of the class of interest, or of the other; at most one.
+    guarantee : {None, "split", "oob", "jackknife+"}
+    confidence : float
+    calibration : str or None
+    costs : Costs or None
+    """
+
+    tpr: float | None = None
+    tnr: float | None = None
+    guarantee: str | None = None
+    confidence: float = 0.9
+    calibration: str | None = "auto"
+    costs: Costs | None = None
+
+    @property
+    def wants_rate(self) -> bool:
+        """Whether a rate was asked for."""
+        return self.tpr is not None or self.tnr is not None
+
+    def check(self) -> None:
+        """Refuse what does not go together."""
+        if self.tpr is not None and self.tnr is not None:
+            raise InputError("--tpr and --tnr: a cut has one free rate, give one of the two")
+        for option, rate in (("--tpr", self.tpr), ("--tnr", self.tnr)):
+            if rate is not None and not 0 <= rate <= 1:
+                raise InputError(f"{option} must be from 0 to 1; got {rate:g}")
+        if self.guarantee is not None and not self.wants_rate:
+            raise InputError("--guarantee needs the rate to promise: give --tpr or --tnr")
+        if not 0 < self.confidence < 1:
+            raise InputError(f"--confidence must be between 0 and 1; got {self.confidence:g}")
+
+    @property
+    def held_out_share(self) -> float:
+        """Share of the records that nothing may be learned from."""
+        return HELD_OUT_SHARE if self.guarantee == "split" else 0.0
+
+
+def train(
+    task: Task,
+    wish: Wish,
+    *,
+    n_bootstraps: int = 500,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    advance: Callable[[int], None] | None = None,
+) -> Pipeline:
+    """Fit.
+
+    Records held back take part in nothing, the preprocessing included: only so is the promise on
+    them a theorem.
+
+    Parameters
+    ----------
+    task : Task
+    wish : Wish
+    n_bootstraps : int, default=500
+    n_jobs : int, default=None
+    seed : int, default=0
+    advance : callable, default=None
+        Called with the number of bags that were done.
+
+    Returns
+    -------
+    Pipeline
+        Steps ``columns`` (a ColumnTransformer) and ``svm``.
+    """
+    common: dict[str, Any] = {
+        "n_bootstraps": n_bootstraps,
+        "calibration": wish.calibration,
+        "pos_label": task.positive,
+        "n_jobs": n_jobs,
+        "random_state": seed,
+    }
+    rate: dict[str, Any] = {"guarantee": wish.guarantee, "confidence": wish.confidence}
+    if wish.wants_rate and wish.guarantee != "split":
+        svm: Any = ThresholdBootstrapSVC(wish.tpr, target_tnr=wish.tnr, **rate, **common)
+    else:
+        svm = BootstrapSVC(**common)
+    kept, held_out = task.kept, task.held_out
+    columns = make_preprocessor(task.X)
+    try:
+        rows = columns.fit_transform(task.X.iloc[kept])
+        _fit(svm, rows, task.y[kept], advance)
+        if wish.wants_rate and wish.guarantee == "split":
+            judges = columns.transform(task.X.iloc[held_out])
+            svm = svm.with_rate(tpr=wish.tpr, tnr=wish.tnr, **rate, X=judges, y=task.y[held_out])
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    return Pipeline([("columns", columns), ("svm", svm)])
+
+
+def _fit(svm: Any, rows: Any, y: Any, advance: Callable[[int], None] | None) -> None:
+    """Fit and report bags, by scikit-learn's callbacks where it has them."""
+    if advance is None:
+        svm.fit(rows, y)
+    elif hasattr(svm, "set_callbacks"):
+        svm.set_callbacks(BagCounter(advance))
+        try:
+            svm.fit(rows, y)
+        finally:
+            svm.__dict__.pop("_skl_callbacks", None)
+    else:
+        svm.set_params(verbose=1).fit(rows, y)
+        svm.set_params(verbose=0)
+
+
+class BagCounter:
+    """Callback of scikit-learn that counts the bags of a fit."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Do nothing before the fit."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Do nothing after the fit."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **data: Any) -> None:
+        """Do nothing before a bag."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **data: Any) -> bool:
+        """Count a bag; never stop."""
+        if context.task_name == "bag":
+            self._advance(1)
+        return False
+
+
+def n_features(model: Pipeline) -> int:
+    """Columns that the machines see."""
+    return int(np.shape(model["columns"].get_feature_names_out())[0])

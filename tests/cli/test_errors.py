@@ -1,0 +1,121 @@
+"""How commands end."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from typer.testing import CliRunner
+
+from svmproba import cli
+from svmproba.cli.errors import (
+    BAD_INPUT,
+    FAILED,
+    INTERRUPTED,
+    OK,
+    InputError,
+    Outcome,
+    conduct,
+    heard_signals,
+    to_json,
+)
+from svmproba.cli.output import whole_file
+
+
+def failing(error):
+    def work(voice):
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (InputError("no such column"), BAD_INPUT, "error: no such column"),
+        (ValueError("too bad"), FAILED, "error: too bad"),
+        (RuntimeError(), FAILED, "error: RuntimeError"),
+        (MemoryError(), FAILED, "error: there is not enough memory"),
+        (PermissionError(13, "Permission denied", "x.csv"), FAILED, "error: x.csv: Permission"),
+        (ModuleNotFoundError("no", name="skops"), FAILED, "needs skops, .* 'svmproba.cli.'"),
+        (KeyboardInterrupt(), INTERRUPTED, "stopped"),
+    ],
+)
+def test_errors_are_one_line_and_a_code(capsys, error, code, message):
+    assert conduct(failing(error)) == code
+    said = capsys.readouterr()
+    assert re.search(message, said.err)
+    assert said.err.count("\n") == 1
+    assert said.out == ""
+
+
+def test_debug_lets_errors_through():
+    with pytest.raises(RuntimeError, match="why"):
+        conduct(failing(RuntimeError("why")), debug=True)
+
+
+def test_json_of_an_outcome_and_of_an_error(capsys):
+    def work(voice):
+        voice.tell("for people")
+        voice.warn("look out")
+        return Outcome({"rows": np.int64(3), "auc": np.nan, "cells": (1, 2)})
+
+    assert conduct(work, as_json=True) == OK
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {
+        "rows": 3,
+        "auc": None,
+        "cells": [1, 2],
+        "warnings": ["look out"],
+    }
+    assert said.err == "for people\nwarning: look out\n"
+    assert conduct(failing(InputError("bad")), as_json=True) == BAD_INPUT
+    assert json.loads(capsys.readouterr().out) == {"error": "bad", "warnings": []}
+
+
+def test_warnings_of_libraries_are_said_once_and_without_code(capsys):
+    def work(voice):
+        for n in (1, 2):
+            warnings.warn(f"{n} models did not converge", ConvergenceWarning, stacklevel=1)
+        warnings.warn("old", FutureWarning, stacklevel=1)
+        return Outcome({})
+
+    assert conduct(work) == OK
+    assert capsys.readouterr().err == "warning: 1 models did not converge\n"
+
+
+def test_a_swallowed_ctrl_c_is_heard_at_the_next_check():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with heard_signals() as check:
+        check()
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            check()
+    assert before == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
+
+
+def test_a_process_that_is_asked_to_end_cleans_up(tmp_path):
+    def work(voice):
+        with whole_file(tmp_path / "a.csv"):
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(SystemExit) as end:
+        conduct(work)
+    assert end.value.code == 128 + signal.SIGTERM
+    assert os.listdir(tmp_path) == []
+
+
+def test_completion():
+    words = {"_SVMPROBA_COMPLETE": "complete_bash", "COMP_WORDS": "svmproba pr", "COMP_CWORD": "1"}
+    done = CliRunner().invoke(cli.make_app(), [], prog_name="svmproba", env=words)
+    assert done.stdout.split() == ["predict"]
+
+
+def test_infinities_have_no_place_in_json():
+    assert to_json([float("inf"), np.float32(0.5), "é"]) == '[null, 0.5, "é"]'

@@ -1,0 +1,98 @@
+"""The command as a process of its own: pipes, signals, exit codes, what is not installed."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+
+import svmproba
+
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(Path(svmproba.__file__).parents[1]),
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+COMMAND = [sys.executable, "-m", "svmproba.cli"]
+
+
+def start(*arguments, **more):
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], env=ENVIRONMENT, stderr=subprocess.PIPE, **more
+    )
+
+
+def wait_for(condition):
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < 120
+        time.sleep(0.05)
+
+
+def test_through_pipes(model, new_customers):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with start("predict", model, "-", "--keep", "customer", **pipes) as running:
+        out, said = running.communicate(new_customers.read_bytes(), timeout=240)
+    assert running.returncode == 0, said
+    scored = pd.read_csv(io.BytesIO(out))
+    assert scored["customer"].tolist() == pd.read_csv(new_customers)["customer"].tolist()
+
+
+def test_stopped_while_it_waits_for_a_pipe(model, new_customers, tmp_path):
+    header, _, rows = new_customers.read_bytes().partition(b"\n")
+    out = ["--out", tmp_path / "s.csv"]
+    with start("predict", model, "-", *out, stdin=subprocess.PIPE) as running:
+        running.stdin.write(header + b"\n" + rows * 1000)
+        running.stdin.flush()
+        wait_for(lambda: os.listdir(tmp_path))
+        running.send_signal(signal.SIGINT)
+        running.wait(120)
+        said = running.stderr.read()
+    assert running.returncode == 130
+    assert b"Traceback" not in said
+    assert os.listdir(tmp_path) == []
+
+
+def test_stopped_while_it_fits(credit, tmp_path):
+    long = ["--bootstraps", "20000", "--jobs", "1", "--out", tmp_path / "m.skops"]
+    with start("fit", credit, "--target", "default", *long) as running:
+        wait_for(lambda: b"warning" in running.stderr.readline())
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        rest = running.stderr.read()
+        running.wait(120)
+    assert running.returncode == 130
+    assert rest.endswith(b"stopped\n")
+    assert b"Traceback" not in rest
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_reader_that_goes_away(model, new_customers, tmp_path):
+    header, _, rows = new_customers.read_bytes().partition(b"\n")
+    (tmp_path / "long.csv").write_bytes(header + b"\n" + rows * 2000)
+    with start("predict", model, tmp_path / "long.csv", stdout=subprocess.PIPE) as running:
+        assert running.stdout.readline().startswith(b"probability")
+        running.stdout.close()
+        said = running.stderr.read()
+        assert running.wait(120) == 141
+    assert said == b""
+
+
+def test_what_is_not_installed_is_named(credit, tmp_path):
+    arguments = ["fit", str(credit), "--target", "default", "--out", str(tmp_path / "m.skops")]
+    code = (
+        f"import sys; sys.modules['pyarrow'] = None; sys.argv[1:] = {arguments!r}\n"
+        "from svmproba.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: this needs pyarrow, which is missing: pip install 'svmproba[cli]'\n"
+    )
