@@ -9,6 +9,7 @@ from svmproba import BootstrapSVC
 from svmproba.paper.datasets import load_dataset
 from svmproba.paper.methods import (
     FAMILIES,
+    INNER_FOLDS,
     TARGETS,
     best_theta_proba,
     choose_families,
@@ -92,6 +93,7 @@ def test_recipes_tell_what_changes_results():
     recipe = json.loads(recipe_of("tao_r10"))
     assert recipe["class"] == "PosteriorProbabilitySVC"
     assert recipe["radius"] == pytest.approx(np.sqrt(10))
-    assert recipe["readout"] == "window"
+    assert recipe["cv"] == INNER_FOLDS
+    assert "readout" not in recipe  # a default
     assert not {"n_jobs", "random_state", "verbose"} & set(recipe)
     assert len({recipe_of(name) for name in FAMILIES if name != "cebb2"}) == len(FAMILIES) - 1

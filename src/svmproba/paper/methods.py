@@ -196,13 +196,15 @@ def recipe_of(family: str, **setting: Any) -> str:
     Returns
     -------
     str
-        JSON of the estimator's class and parameters.
+        JSON of the estimator's class and the parameters that are not its defaults.
     """
     estimator = FAMILIES[family].make(**setting)
+    defaults = type(estimator)().get_params(deep=False)
+    # Defaults are left out, so that results outlive a new parameter.
     parameters = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
-        if name not in NOT_IN_RECIPE
+        if name not in NOT_IN_RECIPE and value != defaults[name]
     }
     return json.dumps(
         {"class": type(estimator).__name__, **parameters}, sort_keys=True, default=repr

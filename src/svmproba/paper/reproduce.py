@@ -145,7 +145,7 @@ def make_cell(plan: Plan, dataset: str, family: str, part: Part) -> Cell:
     )
 
 
-def compute(job: Job, plan: Plan, table: Table, n_jobs: int | None) -> Result:
+def compute(job: Job, plan: Plan, table: Table, n_jobs: int | None, device: str = "cpu") -> Result:
     """Fit on the training part and read what is said of the other records.
 
     Parameters
@@ -155,6 +155,8 @@ def compute(job: Job, plan: Plan, table: Table, n_jobs: int | None) -> Result:
     table : tuple of DataFrame and ndarray
     n_jobs : int or None
         Jobs of the fit; the result does not depend on them.
+    device : str, default="cpu"
+        Where the paper's own methods are fitted; the result depends on it within ``tol``.
 
     Returns
     -------
@@ -173,6 +175,7 @@ def compute(job: Job, plan: Plan, table: Table, n_jobs: int | None) -> Result:
             effort=plan.effort,
             random_state=int(words[0] >> 1),
             n_jobs=n_jobs,
+            device=device,
         )
         fitted = family.fit(estimator, rows, y[part.train])
         outputs = family.read(fitted, preprocessor.transform(X.iloc[part.test]))
@@ -188,6 +191,7 @@ def run(
     store: Store,
     *,
     n_jobs: int | None = None,
+    device: str = "cpu",
     begin: Callable[[Cell], None] | None = None,
     report: Callable[[Event], None] | None = None,
 ) -> dict[Cell, Exception]:
@@ -203,6 +207,8 @@ def run(
     store : Store
     n_jobs : int or None, default=None
         Jobs of every fit.
+    device : str, default="cpu"
+        Where to fit, as in `compute`.
     begin : callable, default=None
         Called with every `Cell` that is going to be computed.
     report : callable, default=None
@@ -226,7 +232,8 @@ def run(
             begin(job.cell)
         start, failure = time.perf_counter(), None
         try:
-            store.add(job.cell, compute(job, plan, tables[job.cell.dataset], n_jobs))
+            table = tables[job.cell.dataset]
+            store.add(job.cell, compute(job, plan, table, n_jobs, device))
         except Exception as error:
             failures[job.cell] = failure = error
         seconds = time.perf_counter() - start
