@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+DOCS_INSTALLED := $(VENV)/.docs-installed
 # Two workers leave room for the BLAS and joblib threads that some tests start.
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test lint format bench clean
+.PHONY: help setup demo picture test lint format bench docs clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' \
@@ -46,6 +47,15 @@ format: setup ## let ruff rewrite what it can
 bench: setup ## the race against scikit-learn (data: SVMPROBA_DATA=folder)
 	$(BIN)/python benchmarks/fit_race.py
 
+docs: $(DOCS_INSTALLED) ## build the guide in docs/_build/html
+	$(BIN)/python -m sphinx -q -E -W --keep-going docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+$(DOCS_INSTALLED): $(INSTALLED)
+	@echo "adding what the guide is built with"
+	@$(BIN)/python -m pip install -q -e ".[docs]"
+	@touch $@
+
 clean: ## remove the environment, caches and output
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out build dist docs/_build docs/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,14 +1,15 @@
-"""Draw the pictures of the guide: german credit, half of the records held out.
+"""Draw the pictures of the guide.
 
-python docs/draw.py    # looks for the data files in SVMPROBA_DATA
+python docs/draw.py    # looks for german's file in SVMPROBA_DATA and the cache, else fetches it
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import matplotlib
+import numpy as np
+from scipy.special import expit
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
@@ -19,12 +20,21 @@ from svmproba.paper.preprocessing import make_preprocessor
 
 IMAGES = Path(__file__).parent / "images"
 COST_OF_A_DEFAULT = 5
+#: Weights of two features in log odds that are known.
+LOG_ODDS = np.array([1.2, -0.9])
+SIZES = {100: "#9ecae1", 1_000: "#4292c6", 10_000: "#08306b"}
 
 
 def main() -> None:
-    """Draw both pictures."""
+    """Draw all pictures."""
     matplotlib.use("Agg")
-    X, y = load_dataset("german", Path(os.environ["SVMPROBA_DATA"]))
+    draw_costs_and_rates()
+    draw_meaning()
+
+
+def draw_costs_and_rates() -> None:
+    """German credit, half of the records held out: costs against the cut, rates."""
+    X, y = load_dataset("german")
     X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
     votes = make_pipeline(make_preprocessor(X), BootstrapSVC(random_state=0)).fit(X, y)
     calibrated = make_pipeline(votes[0], votes[-1].with_calibration("auto"))
@@ -39,6 +49,36 @@ def main() -> None:
     wary = make_pipeline(votes[0], votes[-1].with_rate(tpr=0.9))
     display = RateDisplay.from_estimator(wary, X_new, y_new, against="tpr")
     display.figure_.savefig(IMAGES / "rates.png", dpi=110)
+
+
+def draw_meaning() -> None:
+    """Vote shares and calibrated probabilities where P(y|x) is known, for more and more records."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+    truth = np.linspace(-4, 4, 401)
+    along = np.outer(truth, LOG_ODDS / (LOG_ODDS @ LOG_ODDS))
+    rng = np.random.default_rng(0)
+    X_new = rng.normal(size=(20_000, 2))
+    print("records  mean squared distance from P(y|x): vote shares, calibrated")
+    for n, color in SIZES.items():
+        X = rng.normal(size=(n, 2))
+        y = rng.random(n) < expit(X @ LOG_ODDS)
+        votes = BootstrapSVC(random_state=0).fit(X, y)
+        distances = []
+        for ax, model in zip(axes, (votes, votes.with_calibration("auto")), strict=True):
+            label = f"{n:,} records".replace(",", " ")
+            ax.plot(expit(truth), model.predict_proba(along)[:, 1], color=color, label=label)
+            error = model.predict_proba(X_new)[:, 1] - expit(X_new @ LOG_ODDS)
+            distances.append(np.mean(error**2))
+        print(f"{n:7}  {distances[0]:.5f}  {distances[1]:.5f}")
+    for ax, title in zip(axes, ("vote shares", 'calibration="auto"'), strict=True):
+        ax.plot([0, 1], [0, 1], "--", color="#d1495b", lw=1.2, label="the truth")
+        ax.set(title=title, xlabel="P(y | x)", xlim=(0, 1), ylim=(-0.02, 1.02))
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("predict_proba")
+    axes[0].legend(frameon=False, loc="upper left")
+    figure.savefig(IMAGES / "meaning.png", dpi=110)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ import csv
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,74 @@ def test_quality_race(tmp_path):
     assert len(brier) == 16
     assert all(0.01 < value < 0.06 for value in brier.values())
     assert "auto is strictly best on" in done.stdout
+
+
+def test_predict_race(tmp_path):
+    pytest.importorskip("onnxruntime")
+    path = tmp_path / "predict.csv"
+    options = ["--datasets", "wisconsin", "--bags", "50", "--rows", "3000", "--timed-rows", "1000"]
+    done = run_race(*options, "--csv", path, script="predict_race.py")
+    assert done.returncode == 0, done.stderr
+    (record,) = read_csv(path)
+    assert float(record["largest_difference"]) <= 1e-6
+    assert record["labels_differ"] == "0"
+    assert "0 of 3,000" in done.stdout
+
+
+def test_gpu_race(tmp_path):
+    pytest.importorskip("torch")
+    path = tmp_path / "gpu.csv"
+    options = ["--datasets", "wisconsin", "--bags", "3", "--jobs", "1", "--device", "torch"]
+    done = run_race(*options, "--peer-seconds", "0", "--csv", path, script="gpu_race.py")
+    assert done.returncode == 0, done.stderr
+    (record,) = read_csv(path)
+    assert float(record["largest_gap"]) <= 1e-3
+    assert record["uncertified"] == "0"
+    assert record["svc_reached"] == record["svc_fits"] == "1"  # one bag for the smallest C
+    lines = done.stdout.splitlines()
+    line = next(line for line in lines if line.startswith("wisconsin"))
+    assert "> " in line
+    titles = next(line for line in lines if line.startswith("data "))
+    assert len(titles) == len(line)
+
+
+def test_gpu_race_without_a_gpu():
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    done = run_race("--device", "cuda", script="gpu_race.py")
+    assert done.returncode == 2
+    assert "sees no CUDA device" in done.stderr
+
+
+def test_constrained_race_goes_on_where_it_was_stopped(tmp_path):
+    path = tmp_path / "constrained.csv"
+    value = {"fast": 1.05, "default": 1.0, "thorough": 1.0, "proof": 1.05, "scip": 1.02}
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            ["data", "bag", "C", "floor", "solver", "objective", "bound", "seconds", "status"]
+        )
+        for solver, objective in value.items():
+            for bag, C, floor in product((0, 1), (2.0**-5, 1, 32), (0.5, 0.7, 0.9, 0.97, 1)):
+                if (solver, bag, C, floor) != ("fast", 1, 32, 1):
+                    row = ["wisconsin", bag, C, floor, solver, objective, 0.9, 0.5, "feasible"]
+                    writer.writerow(row)
+    options = ["--only", "ours", "--data", "wisconsin", "--csv", path]
+    done = run_race(*options, script="constrained_race.py")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("fast wisconsin bag C=32 floor=1: ")
+    records = read_csv(path)
+    assert len(records) == 5 * 30
+    # The plain SVM of this bag separates: the floor costs nothing.
+    assert records[-1]["status"] == "optimal"
+    assert "* default against SCIP: better on 30, equal on 0, worse on 0 of 30" in done.stdout
+    row = next(x for x in done.stdout.splitlines() if x.startswith("| wisconsin |  | 1 | 0.9 "))
+    assert row.split(" | ")[5:11] == ["2", "12", "0.500", "5", "14", "0.500"]
+
+
+def test_constrained_race_arguments(tmp_path):
+    done = run_race("--time-limit", "0", "--data", "wisconsin", script="constrained_race.py")
+    assert done.returncode == 2
+    assert "--time-limit must be positive, got 0" in done.stderr

@@ -1,23 +1,112 @@
-"""Every Python block of the documentation runs, in order, page by page."""
+"""The guide: blocks and examples run, links lead somewhere, nothing is left out."""
 
+import importlib
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+DOCS = ROOT / "docs"
+BUILT = {"_build", "auto_examples", "generated"}
+PAGES = sorted(page for page in DOCS.rglob("*.md") if not BUILT & set(page.relative_to(DOCS).parts))
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+#: Packages that a block may do without: then its page is skipped from there on.
+OPTIONAL = {"dask", "distributed", "jinja2", "mapie", "onnx", "onnxruntime", "pyscipopt", "torch"}
+PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
+TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]+))?\)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_blocks_run(page):
-    names: dict[str, object] = {}
-    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
-        exec(compile(block, str(page), "exec"), names)
+def code_of(page):
+    """Blocks of a page, or the whole of an example."""
+    text = page.read_text(encoding="utf-8")
+    return PYTHON.findall(text) if page.suffix == ".md" else [text]
+
+
+def require_data(code, monkeypatch):
+    """Skip where a data set that the code loads is neither in a folder nor in the cache."""
+    from svmproba.paper.datasets import load_dataset
+
+    beside = ROOT.parent / "shared" / "data"
+    if "SVMPROBA_DATA" not in os.environ and beside.is_dir():
+        monkeypatch.setenv("SVMPROBA_DATA", str(beside))
+    for name in re.findall(r'load_dataset\("([^"]+)"', code):
+        try:
+            load_dataset(name, download=False)
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
+
+
+@pytest.mark.filterwarnings("ignore:The `probability` parameter:FutureWarning")
+@pytest.mark.usefixtures("closed_figures")
+@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=lambda page: page.name)
+def test_code_runs(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for block in code_of(page):
+        require_data(block, monkeypatch)
+        try:
+            exec(compile(block, str(page), "exec"), names)
+        except ImportError as error:
+            package = (error.name or "").partition(".")[0]
+            if package not in OPTIONAL and "pip install" not in str(error):
+                raise
+            pytest.skip(f"{page.name} needs what is not installed: {error}")
+
+
+def anchors(page):
+    """Anchors of the headings of a page, as code forges make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path), f"{target}#{anchor}"
+
+
+def test_every_page_is_in_the_contents():
+    found, queue = set(), ["index"]
+    while queue:
+        name = queue.pop()
+        if name in found or name == "auto_examples/index":
+            continue
+        found.add(name)
+        page = DOCS / f"{name}.md"
+        assert page.is_file(), f"{name} is listed and does not exist"
+        for entries in TOCTREE.findall(page.read_text(encoding="utf-8")):
+            lines = entries.splitlines()
+            queue += [line for line in lines if line and not line.startswith(":")]
+    pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES}
+    assert found == pages
+
+
+@pytest.mark.parametrize("module", ["svmproba", "svmproba.evaluation", "svmproba.links"])
+def test_every_public_name_is_in_the_reference(module):
+    words = set(re.findall(r"[\w.]+", (DOCS / "api.md").read_text(encoding="utf-8")))
+    assert set(importlib.import_module(module).__all__) <= words
+
+
+@pytest.mark.slow
+def test_the_guide_builds_without_warnings(tmp_path):
+    for package in ("sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_gallery"):
+        pytest.importorskip(package)
+    # Neither data nor a cache: as on a fresh clone.
+    environment = {k: v for k, v in os.environ.items() if k != "SVMPROBA_DATA"}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", DOCS, tmp_path / "html"],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "html" / "index.html").is_file()

@@ -19,7 +19,8 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 """
-OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow", "rich", "torch"}
+OPTIONAL = {"dask", "distributed", "jinja2", "matplotlib", "pandas", "polars", "pyarrow", "onnx"}
+OPTIONAL |= {"rich", "skops", "torch"}
 
 
 def run_without(blocked, code):
@@ -41,7 +42,7 @@ import svmproba.paper.datasets, svmproba.paper.protocol, svmproba.paper.tables
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
-model = svmproba.BootstrapSVC(n_bootstraps=40, Cs=[1.0], random_state=0).fit(X, y)
+model = svmproba.BootstrapSVC(n_bootstraps=40, Cs=[1.0], random_state=0, device="auto").fit(X, y)
 assert svmproba.evaluation.mse(y, model.predict_proba(X)[:, 1]) <= 1
 """
     done = run_without(OPTIONAL, code)
@@ -57,8 +58,25 @@ assert svmproba.evaluation.mse(y, model.predict_proba(X)[:, 1]) <= 1
             "pip install 'svmproba[plot]'",
         ),
         (
+            "import svmproba\nsvmproba.load('model.skops')",
+            "pip install 'svmproba[persist]'",
+        ),
+        (
+            "import svmproba\nsvmproba.to_onnx(svmproba.BootstrapSVC())",
+            "pip install 'svmproba[persist]'",
+        ),
+        (
             "from svmproba.paper.datasets import load_dataset\nload_dataset('wisconsin')",
             "pip install pandas",
+        ),
+        (
+            "from svmproba import BootstrapSVC\n"
+            "BootstrapSVC(device='cuda').fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])",
+            "pip install 'svmproba[gpu]'",
+        ),
+        (
+            "from svmproba.evaluation import report_html\nreport_html(None, None, None)",
+            "pip install 'svmproba[report]'",
         ),
     ],
 )
