@@ -15,15 +15,13 @@ from sklearn.datasets import load_breast_cancer, make_classification
 from svmproba.solvers.constrained import (
     EFFORT,
     Constrained,
-    needed_mass,
-    polish,
     prepare,
-    rates,
     solve_constrained,
 )
 from svmproba.solvers.constrained_bags import fit_constrained
 from svmproba.solvers.engine import fit_ensemble
 from svmproba.solvers.moves import DONE, INFEASIBLE, move
+from svmproba.solvers.polish import needed_mass, polish, rates
 from svmproba.solvers.search import FEASIBLE, OPTIMAL
 
 from .twins import CASES, Instance, bags, clarabel_solution, records

@@ -8,8 +8,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from svmproba.solvers.constrained import Constrained, needed_mass, rates, solve_constrained
+from svmproba.solvers.constrained import Constrained, solve_constrained
 from svmproba.solvers.exact import solve_exact
+from svmproba.solvers.polish import needed_mass, rates
 
 from .twins import bags, records
 

@@ -81,7 +81,7 @@ def save(model: Any, path: FilePath, *, about: Any = None) -> None:
     >>> from sklearn.preprocessing import StandardScaler
     >>> import svmproba
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), svmproba.BootstrapSVC(n_bootstraps=20))
+    >>> model = make_pipeline(StandardScaler(), svmproba.BootstrapSVC(n_bootstraps=50))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.skops"
     >>> svmproba.save(model.fit(X, y), path, about={"data": "wisconsin"})
     >>> again = svmproba.load(path)

@@ -76,7 +76,7 @@ def to_onnx(
     >>> from sklearn.preprocessing import StandardScaler
     >>> import svmproba
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), svmproba.BootstrapSVC(n_bootstraps=20)).fit(X, y)
+    >>> model = make_pipeline(StandardScaler(), svmproba.BootstrapSVC(n_bootstraps=50)).fit(X, y)
     >>> [output.name for output in svmproba.to_onnx(model).graph.output]
     ['label', 'probabilities']
     """

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from .moves import DONE, SOLVES, STUCK
-from .pivots import LEAD, copy_slot
+from .pivots import LEAD, SCATTER, copy_slot
 from .problem import JIT, Array, entry
 from .swaps import GOAL, HERE, KEY, MOVING, PLAIN, ROUNDING, missing, sort, switch
 
@@ -132,7 +132,7 @@ def branch(t, move, C, best, tol, solves, tree, point):
         if not missing(t, short, True):
             best = v
             for k in range(point.shape[0]):
-                point[k] = p.v[0, k]
+                point[k] = (1.0 + SCATTER) * p.v[0, k]
             continue
         copy_slot(p, MOVING, HERE)
         m = 0
@@ -149,7 +149,7 @@ def branch(t, move, C, best, tol, solves, tree, point):
             if x < np.inf and not missing(t, short, True):
                 best = x
                 for k in range(point.shape[0]):
-                    point[k] = p.v[0, k]
+                    point[k] = (1.0 + SCATTER) * p.v[0, k]
             key[a] = -v if end == STUCK else -max(min(x, best), v)
         sort(key, index, m)
         for a in range(m):  # the costliest first; beyond what may be excused nothing is left

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from .constrained import needed_mass, polish, prepare, run_search
+from .constrained import prepare, run_search
 from .engine import Ensemble, fit_ensemble
+from .penalties import is_large, penalty_path
+from .polish import needed_mass, polish
 from .problem import Array
 from .search import FEASIBLE, NONE_FOUND, OPTIMAL
+from .tasks import Parcel, run_tasks
 
 #: Convex solutions spent on one problem, by effort; neighbours share what they find.
 EFFORT = {"fast": 20, "default": 350, "thorough": 1500}
@@ -62,7 +64,8 @@ def fit_constrained(
     plain : Ensemble, optional
         Plain SVMs of the same bags and grid; fitted here if they are asked for.
     effort : {"fast", "default", "thorough"}, default="default"
-        Convex solutions to spend on one problem.
+        Convex solutions to spend on one problem; without effect on large tables (see
+        :mod:`~svmproba.solvers.penalties`).
     n_jobs : int, optional
         As in joblib; threads unless ``joblib.parallel_config`` says otherwise.
     seed : int, default=0
@@ -83,14 +86,8 @@ def fit_constrained(
     shape = (len(floors), len(grid), counts.shape[0])
     coef, intercept = np.empty((*shape, rows.shape[1])), np.empty(shape)
     values, bound, status = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator", mmap_mode="c")
-    results = parallel(
-        delayed(_fit_bag)(
-            rows, signs, np.asarray(c, np.float64), grid, floors, EFFORT[effort], seed
-        )
-        for c in counts
-    )
-    for b, result in enumerate(results):
+    parcel = Parcel((rows, signs, grid, floors, EFFORT[effort], seed), tuple, tuple)
+    for b, result in run_tasks(_fit_bag, parcel, counts, n_jobs):
         coef[:, :, b], intercept[:, :, b] = result[0], result[1]
         values[:, :, b], bound[:, :, b], status[:, :, b] = result[2:]
         if report is not None:
@@ -100,10 +97,10 @@ def fit_constrained(
     return ConstrainedEnsemble(coef, intercept, values, bound, status)
 
 
-def _fit_bag(
-    rows: Any, signs: Array, weight: Array, grid: Array, floors: Array, solves: int, seed: int
-) -> tuple[Array, Array, Array, Array, Any]:
+def _fit_bag(content: tuple[Any, ...], counts: Any) -> tuple[Array, Array, Array, Array, Any]:
     """Models of one bag: weights, bias, objective, bound, status, each (n_floors, n_C, ...)."""
+    rows, signs, grid, floors, solves, seed = content
+    weight = np.array(counts, np.float64)
     n_floors, n_grid, d = len(floors), len(grid), rows.shape[1]
     shape = (n_floors, n_grid)
     coef, intercept = np.full((*shape, d), np.nan), np.full(shape, np.nan)
@@ -114,6 +111,9 @@ def _fit_bag(
         zero = np.zeros(shape)
         return np.zeros((*shape, d)), np.full(shape, sign), zero, zero, np.full(shape, OPTIMAL)
     needs = np.array([needed_mass(signs, weight, *floor) for floor in floors])
+    here = np.flatnonzero(weight > 0.0)
+    if is_large(len(here), d):
+        return _large_bag(rows[here], signs[here], weight[here], grid, needs)
     bag = prepare(rows, signs, weight, n_floors)
     points, found, codes, _ = run_search(bag, grid, needs, solves, seed, np.zeros(0, np.bool_))
     part, y, c = rows[bag.here], signs[bag.here], weight[bag.here]
@@ -134,3 +134,18 @@ def _fit_bag(
             elif codes[j, k] != NONE_FOUND:
                 codes[j, k] = NONE_FOUND
     return coef, intercept, values, bound, codes.T
+
+
+def _large_bag(
+    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array
+) -> tuple[Array, Array, Array, Array, Any]:
+    """Models of a large bag, as in `_fit_bag`."""
+    shape = (len(needs), len(grid))
+    coef, intercept = np.full((*shape, rows.shape[1]), np.nan), np.full(shape, np.nan)
+    values, codes = np.full(shape, np.inf), np.full(shape, NONE_FOUND)
+    points, lower = penalty_path(rows, signs, weight, grid, needs)
+    for (j, k), best in points.items():
+        if best is not None:
+            coef[k, j], intercept[k, j], values[k, j] = best
+            codes[k, j] = FEASIBLE
+    return coef, intercept, values, np.minimum(lower.T, values), codes

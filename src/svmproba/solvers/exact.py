@@ -4,7 +4,7 @@ That :math:`\zeta_i=1` forbids slack is said without a large constant: to SCIP b
 set :math:`\{\xi_i,\zeta_i\}` of which one may differ from 0, to the others by an indicator. The
 paper's :math:`\xi_i\le M(1-\zeta_i)` is there for those who ask for it: with :math:`M=1000` and an
 integrality tolerance of 1e-5 it lets slack of 0.01 pass. All solvers start from our solution, and
-what they return is polished (:func:`~svmproba.solvers.constrained.polish`), so that every result
+what they return is polished (:func:`~svmproba.solvers.polish.polish`), so that every result
 is strictly feasible.
 """
 
@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .constrained import Constrained, polish, solve_constrained
+from .constrained import Constrained, solve_constrained
+from .polish import polish
 from .problem import Array
 
 #: Relative distance to the solver's bound within which its claim of optimality is passed on: its

@@ -126,6 +126,8 @@ def find_route(
 def _nearly_separable(problem: Problem) -> bool:
     """Whether the direction between the means of the classes is nearly always right."""
     rows, signs = problem.table[:, : problem.d], problem.signs
+    if abs(signs.sum()) == len(signs):
+        return False  # one class alone
     means = [rows[signs == sign].mean(axis=0) for sign in (1.0, -1.0)]
     weights = means[0] + means[1]  # rows are signed
     bias = 0.5 * weights @ (means[1] - means[0])

@@ -37,6 +37,8 @@ from .pivots import (
     N_FREE,
     NORM,
     PUSH,
+    TARGET,
+    WATCHED,
     WAY,
     ZERO,
     enter,
@@ -44,11 +46,10 @@ from .pivots import (
     park,
     refresh,
 )
-from .problem import JIT, entry
+from .problem import JIT, lean_entry
 from .rows import row_add, row_dot
+from .steps import MOVERS, N_FAR, NEAR, arrive, direction, find_bias, look
 
-# Lists of records: near their margin, far from it, with a moving bound; and how many are far.
-_NEAR, _FAR, _MOVERS, _N_FAR = range(4)
 # How a move ended: at its goal, above the cutoff, without a solution, after too many breaks.
 DONE, CUT, INFEASIBLE, STUCK = range(4)
 # Counters of the caller: solves, breaks, failures, random numbers.
@@ -57,112 +58,13 @@ SOLVES, BREAKS, FAILURES, SEED = range(4)
 #: Changes of the inverse after which everything is computed afresh.
 _MAX_AGE = 64
 #: Breaks after which a move is given up, in all and for each record: many records of few columns
-#: take many (churn, 1800 x 13, up to ten thousand).
+#: take many.
 _BREAKS, _BREAKS_EACH = 4000, 10
-#: Way of the point, as a share of the records' mean distance, for which they are watched.
-_WATCHED = 0.25
 #: Largest relative gap of a solution.
 EXACT = 1e-6
-#: Share of the terms of a sum that may be rounding.
-_NOISE = 1e-12
 #: Hard margins whose multipliers grow by more than this factor cannot all hold. (A value is at
 #: least half the sum of its multipliers, so it would be as large.)
 _CEILING = 2e6
-
-
-@njit(**JIT)
-def _find_bias(p, push):
-    """With no free record, move the bias to the first that can balance the push; -1 if none can."""
-    lead, y, step, who = p.f[0, LEAD], np.sign(push), np.inf, np.int64(-1)
-    for i in range(p.where.shape[1]):
-        h, helps = np.inf, y * p.table[i, p.d] > 0.0
-        if p.where[0, i] == BOUND and helps:
-            h = max(-lead[i], 0.0)
-        elif p.where[0, i] == ZERO and not helps and p.f[0, CAP, i] > 0.0:
-            h = max(lead[i], 0.0)
-        if h < step:
-            step, who = h, i
-    if who >= 0:
-        p.v[0, p.d] += y * step
-        for i in range(p.where.shape[1]):
-            lead[i] += y * step * p.table[i, p.d]
-    return who
-
-
-@njit(**JIT)
-def _arrive(p, i, for_good):
-    """Free record i, which has reached its margin; returns 1 if its bound was rising for good.
-
-    Returns -1 where the hard margins cannot all hold.
-    """
-    rose = 0
-    p.f[0, LEAD, i] = 0.0
-    if p.where[0, i] == BOUND and p.z[D_CAP, i] != 0.0:
-        row_add(p.table, i, -p.z[D_CAP, i], p.zv[PUSH])
-        if for_good:
-            p.f[0, CAP, i], p.z[D_CAP, i] = np.inf, 0.0
-            rose = 1
-    return rose if enter(p, i) else -1
-
-
-@njit(**JIT)
-def _look(p, watched):
-    """Bring all leads up to date and list the records that may reach their margin soon.
-
-    None can before the point has moved by its lead over the length of its row. ``watched`` is the
-    way, as a share of the mean one, for which the list shall do. Returns how many are listed, and
-    how far the point may move.
-    """
-    n, lead, way, norm, far = p.where.shape[1], p.f[0, LEAD], p.zv[WAY], p.z[NORM], p.lists[_FAR]
-    for a in range(p.lists[_N_FAR, 0]):
-        lead[far[a]] += row_dot(p.table, far[a], way)
-    for k in range(way.shape[0]):
-        way[k] = 0.0
-    mean = 0.0
-    for i in range(n):
-        mean += abs(lead[i]) / norm[i]
-    radius = watched * mean / n if watched < np.inf else np.inf
-    n_near, n_far = np.int64(0), np.int64(0)
-    for i in range(n):
-        if abs(lead[i]) <= radius * norm[i] or p.where[0, i] == FREE:
-            p.lists[_NEAR, n_near] = i
-            n_near += 1
-        else:
-            far[n_far] = i
-            n_far += 1
-    p.lists[_N_FAR, 0] = n_far
-    return n_near, radius
-
-
-@njit(**JIT)
-def _direction(p):
-    """Set the rates of the free multipliers and of the point.
-
-    Returns the sum of the multipliers' rates, the speed, and how much of it may be rounding.
-    """
-    d, table, free, push, dv = p.d, p.table, p.free[0], p.zv[PUSH], p.zv[D_POINT]
-    x, u, q = p.zq[0], p.zq[1], p.count[0, N_FREE]
-    u[0], dv[d], gain, speed, noise = -push[d], 0.0, 0.0, 0.0, 0.0
-    for a in range(1, q + 1):
-        i = free[a]
-        u[a] = p.z[D_TARGET, i] - (row_dot(table, i, push) - table[i, d] * push[d])
-    for k in range(d):
-        dv[k] = push[k]
-        noise += abs(push[k])
-    if q > 0:
-        for a in range(q + 1):
-            s, row = 0.0, p.inverse[0, a]
-            for b in range(q + 1):
-                s += row[b] * u[b]
-            x[a] = s
-        for a in range(1, q + 1):
-            gain += x[a]
-            noise += abs(x[a]) * p.z[NORM, free[a]]
-            row_add(table, free[a], x[a], dv)
-        dv[d] = x[0]
-    for k in range(d + 1):
-        speed += dv[k] * dv[k]
-    return gain, np.sqrt(speed), _NOISE * noise
 
 
 @njit(**JIT)
@@ -176,22 +78,22 @@ def _advance(p, rising, horizon, cutoff, tally):
     alpha, cap, lead, where, v = p.f[0, ALPHA], p.f[0, CAP], p.f[0, LEAD], p.where[0], p.v[0]
     d_lead, d_cap, d_target = p.z[D_LEAD], p.z[D_CAP], p.z[D_TARGET]
     dv, push, way, x, free = p.zv[D_POINT], p.zv[PUSH], p.zv[WAY], p.zq[0], p.free[0]
-    near, movers = p.lists[_NEAR], p.lists[_MOVERS]
+    near, movers = p.lists[NEAR], p.lists[MOVERS]
     for k in range(push.shape[0]):
         push[k] = 0.0
         way[k] = 0.0
     n_movers, mass, shifted = 0, 0.0, np.bool_(False)
-    p.lists[_N_FAR, 0] = 0  # a list of another move
+    p.lists[N_FAR, 0] = 0  # a list of another move
     for i in range(n):
-        mass += alpha[i]
+        mass += alpha[i] * p.z[TARGET, i]
         shifted = shifted or d_target[i] != 0.0
         if d_cap[i] != 0.0:
             movers[n_movers] = i
             n_movers += 1
             if where[i] == BOUND:
                 row_add(table, i, d_cap[i], push)
-    watched = np.inf if shifted else _WATCHED
-    n_near, radius = _look(p, watched)
+    watched, since = np.inf if shifted else p.zq[WATCHED, 0], 0
+    n_near, radius = look(p, watched)
     now, gone, end = 0.0, 0.0, np.int64(STUCK)
     ceiling = _CEILING * mass if horizon == np.inf else np.inf
     for _ in range(_BREAKS + _BREAKS_EACH * p.where.shape[1]):
@@ -205,10 +107,10 @@ def _advance(p, rising, horizon, cutoff, tally):
             end = np.int64(CUT if mass - 0.5 * length > cutoff else INFEASIBLE)
             break
         if q == 0 and abs(push[d]) > 1e-12:
-            _look(p, watched)
-            who = _find_bias(p, push[d])
-            rose = _arrive(p, who, horizon == np.inf) if who >= 0 else -1
-            n_near, radius = _look(p, watched)
+            look(p, watched)
+            who = find_bias(p, push[d])
+            rose = arrive(p, who, horizon == np.inf) if who >= 0 else -1
+            n_near, radius = look(p, watched)
             gone = 0.0
             if rose < 0:
                 end = np.int64(INFEASIBLE)
@@ -216,7 +118,7 @@ def _advance(p, rising, horizon, cutoff, tally):
             rising -= rose
             continue
         tally[BREAKS] += 1
-        gain, speed, noise = _direction(p)
+        gain, speed, noise = direction(p)
         # The next event: none (0), a record reaches its margin (1), a free multiplier reaches 0
         # (2) or its bound (3), a record far from its margin may have come near (4).
         step, who, kind = horizon - now, np.int64(-1), 0
@@ -253,7 +155,7 @@ def _advance(p, rising, horizon, cutoff, tally):
             cap[i] += step * d_cap[i]
             if where[i] == BOUND:
                 alpha[i] = cap[i]
-                gain += d_cap[i]
+                gain += d_cap[i] * p.z[TARGET, i]
         for a in range(1, q + 1):
             alpha[free[a]] += step * x[a]
             lead[free[a]] = 0.0
@@ -264,7 +166,7 @@ def _advance(p, rising, horizon, cutoff, tally):
             end = np.int64(DONE)
             break
         if kind == 1:
-            rose = _arrive(p, who, horizon == np.inf)
+            rose = arrive(p, who, horizon == np.inf)
             if rose < 0:
                 end = np.int64(INFEASIBLE)
                 break
@@ -273,15 +175,18 @@ def _advance(p, rising, horizon, cutoff, tally):
             i = free[who]
             leave(p, who)
             park(p, i, kind == 3)
-        # Twice as far after a look without an event: nobody may be on the way.
-        watched = 2.0 * watched if kind == 4 else max(0.9 * watched, _WATCHED)
+        since += n_near
+        if kind == 4:  # a look costs as much as what was watched since the last one
+            watched *= 0.6 if since > n else 1.5
         stale = p.count[0, AGE] > _MAX_AGE and not shifted
         if stale or kind == 4:
-            n_near, radius = _look(p, watched)
-            gone = 0.0
+            n_near, radius = look(p, watched)
+            gone, since = 0.0, 0
         if stale:
             refresh(p, True)
-    _look(p, watched)
+    look(p, watched)
+    if not shifted:
+        p.zq[WATCHED, 0] = watched
     for i in range(n):
         d_cap[i], d_target[i] = 0.0, 0.0
     if p.count[0, AGE] > _MAX_AGE or shifted:
@@ -296,13 +201,13 @@ def value(p):
     for k in range(p.d):
         length += p.v[0, k] * p.v[0, k]
     for i in range(p.where.shape[1]):
-        mass += p.f[0, ALPHA, i]
+        mass += p.f[0, ALPHA, i] * p.z[TARGET, i]
         if p.f[0, LEAD, i] < 0.0 and p.f[0, CAP, i] < np.inf:
             loss -= p.f[0, CAP, i] * p.f[0, LEAD, i]
     return 0.5 * length + loss, mass - 0.5 * length
 
 
-@entry
+@lean_entry
 def move(p, goal, cutoff, exact, tally):
     """Carry slot 0 to the bounds ``goal``; infinite ones are hard margins.
 

@@ -24,13 +24,23 @@ from .rows import aligned, row_add, row_dot
 
 # By record: multiplier, its bound, margin minus target.
 ALPHA, CAP, LEAD = range(3)
-# Scratch by record: change of the lead, rates of the bound and of the target, numbers; row length.
-D_LEAD, D_CAP, D_TARGET, LIST, NORM = range(5)
+# Scratch by record: change of the lead, rates of the bound and of the target, numbers; row length,
+# wanted margin.
+D_LEAD, D_CAP, D_TARGET, LIST, NORM, TARGET = range(6)
 # Vectors: change of the point, sum of the rows at moving bounds, way since the last look.
 D_POINT, PUSH, WAY = range(3)
 # Where a multiplier is: at 0, between its bounds, at its bound.
 ZERO, FREE, BOUND = range(3)
 N_FREE, AGE = range(2)
+# Scratch whose first number says for which way of the point, as a share of the records' mean
+# distance, those near their margin are watched.
+WATCHED = 3
+_FIRST_WATCHED = 0.25
+
+#: Targets are smaller than 1 by other shares up to this one: where hundreds of records lie on
+#: their margin (columns with few values), equal targets would make the pivots go in circles. What
+#: bounds the optimum still does.
+SCATTER = 1e-7
 
 
 class Pivots(NamedTuple):
@@ -44,9 +54,9 @@ class Pivots(NamedTuple):
     free: Any  # (slots, side), the free records, from 1 on
     where: Any  # (slots, n)
     count: Any  # (slots, 2)
-    z: Array  # (5, n)
+    z: Array  # (6, n)
     zv: Array  # (3, width)
-    zq: Array  # (3, side)
+    zq: Array  # (4, side), the last row: see WATCHED
     lists: Any  # (4, n)
 
 
@@ -54,8 +64,11 @@ def new_pivots(table: Array, d: int, slots: int) -> Pivots:
     """Allocate the work space of one table."""
     n, width = table.shape
     side = min(n, d + 1) + 2
-    z = aligned(5, n)
+    z = aligned(6, n)
+    z[TARGET] = 1.0 - SCATTER * np.modf(0.7548776662 * np.arange(1, n + 1))[0]
     z[NORM] = np.sqrt(np.einsum("ij,ij->i", table, table))
+    zq = np.zeros((4, side))
+    zq[WATCHED] = _FIRST_WATCHED
     return Pivots(
         table,
         d,
@@ -67,7 +80,7 @@ def new_pivots(table: Array, d: int, slots: int) -> Pivots:
         np.zeros((slots, 2), np.int64),
         z,
         aligned(3, width),
-        np.zeros((3, side)),
+        zq,
         np.zeros((4, n), np.int64),
     )
 
@@ -220,7 +233,7 @@ def refresh(p, correct):
     for _ in range(2 if correct and q > 0 else 0):
         u[0] = -balance
         for a in range(1, q + 1):
-            u[a] = 1.0 - row_dot(table, free[a], v)
+            u[a] = p.z[TARGET, free[a]] - row_dot(table, free[a], v)
         for a in range(q + 1):
             s, row = 0.0, p.inverse[0, a]
             for b in range(q + 1):
@@ -236,7 +249,7 @@ def refresh(p, correct):
         bias = 0.0
         for a in range(1, q + 1):
             y = table[free[a], d]
-            bias += (1.0 - row_dot(table, free[a], v) + y * v[d]) * y / q
+            bias += (p.z[TARGET, free[a]] - row_dot(table, free[a], v) + y * v[d]) * y / q
         v[d] = bias
     for i in range(p.where.shape[1]):
-        lead[i] = row_dot(table, i, v) - 1.0
+        lead[i] = row_dot(table, i, v) - p.z[TARGET, i]

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from .moves import DONE, SEED, SOLVES
-from .pivots import ALPHA, CAP, LEAD, NORM, copy_slot
+from .pivots import ALPHA, CAP, LEAD, NORM, SCATTER, copy_slot
 from .problem import JIT, entry
 from .swaps import (
     BEST,
@@ -60,7 +60,9 @@ _NEARLY, _ROUNDS = 1e-2, 20
 @njit(**JIT)
 def _choose(t, C, cap):
     """Set the goal ``cap * mass`` for the records with the largest keys, as the floors need."""
-    key, goal, rest, index, order = t.work[0], t.work[GOAL], t.need.copy(), t.lists[0], t.work[KEY]
+    key, goal, rest, index, order = t.work[0], t.work[GOAL], t.rest, t.lists[0], t.work[KEY]
+    for g in range(3):
+        rest[g] = t.need[g]
     for i in range(goal.shape[0]):
         key[i], index[i] = -order[i], i
     sort(key, index, goal.shape[0])
@@ -270,6 +272,6 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
             values[c, k, 0], codes[c, k] = best, code
             values[c, k, 1] = plain if plain < np.inf else 0.0
             for j in range(points.shape[2]):
-                points[c, k, j] = p.v[0, j]
+                points[c, k, j] = (1.0 + SCATTER) * p.v[0, j]
             for i in range(n):
                 kept[c, k, i] = ready[k] and p.f[0, CAP, i] == np.inf

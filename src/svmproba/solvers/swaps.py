@@ -38,6 +38,7 @@ class Task(NamedTuple):
     base: Array  # (n,), the same, slightly less: bounds at C = 1
     group: Any  # (n,), bit g is set where the record counts for floor g
     need: Array  # (3,), mass that must have its margin: positives, negatives, all
+    rest: Array  # (3,), what is still to be chosen of it
     tally: Any  # (4,), counters
     work: Array  # (5, n), keys of lists, a goal of bounds
     lists: Any  # (3, n)
@@ -76,6 +77,7 @@ def new_task(table: Array, d: int, signs: Array, mass: Array, slots: int) -> Tas
         mass,
         slightly_less(mass),
         np.where(signs > 0.0, 1, 2) | 4,
+        np.zeros(3),
         np.zeros(3),
         np.zeros(4, np.int64),
         np.zeros((5, n)),

@@ -1,0 +1,143 @@
+r"""Constrained SVMs of large tables: rising penalties, solved by Newton steps.
+
+Pivots (:mod:`~svmproba.solvers.moves`) take a step for every record that passes its margin: too
+many where there are tens of thousands. Here the records nearest to their margin, as many as the
+floors need, get the bounds :math:`2C, 4C, 8C, \ldots` and are chosen anew after each solution,
+until their margins hold; then they are made hard. Every solution's weights are polished
+(:func:`~svmproba.solvers.polish.polish`), and the best point counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .lagrangian import State, clear, new_state
+from .newton import LEAST_WIDTH, Guide, solve_path
+from .polish import polish
+from .problem import Array, Problem, certify
+from .rows import signed_rows
+
+#: Relative gap of a solution. Rounds of penalties, and the slack at which a choice is made hard.
+_TOL, _ROUNDS, _NEARLY = 1e-3, 12, 1e-2
+#: Entries of a table beyond which it is large: pivots would take minutes for one problem.
+_LARGE = 400_000
+
+
+def is_large(n: int, d: int) -> bool:
+    """Whether a table is solved by penalties, not by pivots."""
+    return n * d > _LARGE
+
+
+class _Work(NamedTuple):
+    """A bag with its work space."""
+
+    problem: Problem
+    state: State
+    rows: Any
+    weight: Array
+
+
+def _solve(work: _Work, bounds: Array, point: Array) -> tuple[Array, Array]:
+    """Solve the convex problem from a point nearby; returns the new one and the multipliers."""
+    problem, n = work.problem, len(bounds)
+    d, one = problem.d, np.ones(1)
+    margins = problem.signs * (work.rows @ point[:d] + point[d])
+    coef, alphas, moved = np.empty((1, len(point))), np.empty((1, n)), np.empty(1)
+    guide = Guide(point[None], margins[None], one, np.full(1, 2.0 * LEAST_WIDTH))
+    clear(work.state)
+    stop = np.zeros(1, np.uint8)
+    solve_path(problem, work.state, bounds, one, _TOL, guide, stop, coef, alphas, moved)
+    return coef[0], alphas[0]
+
+
+def _bound(work: _Work, bounds: Array, point: Array, alphas: Array) -> float:
+    """Return the dual value of a convex problem, 0 where nothing is proven."""
+    p = work.problem
+    coef, bias = point[: p.d], point[p.d]
+    gap, scores = certify(
+        work.rows, p.signs, p.targets, bounds[None], np.ones(1),
+        np.ascontiguousarray(coef)[None, None], np.full((1, 1), bias), alphas[None, None].copy(),
+    )  # fmt: skip
+    slack = np.maximum(1.0 - p.signs * scores[0, 0], 0.0)
+    primal = 0.5 * coef @ coef + slack[slack > 0.0] @ bounds[slack > 0.0]
+    return float(primal * (1.0 - gap[0, 0])) if gap[0, 0] < 1.0 else 0.0
+
+
+def _choose(lead: Array, signs: Array, weight: Array, need: Array) -> Any:
+    """Choose the records with the largest leads, as the floors need."""
+    order, chosen = np.argsort(-lead, kind="stable"), np.zeros(len(lead), np.bool_)
+    for group, mass in ((signs > 0.0, need[0]), (signs < 0.0, need[1]), (signs != 0.0, need[2])):
+        mass -= weight[chosen].sum() if group.all() else 0.0
+        index = order[(group & ~chosen)[order]]
+        before = np.cumsum(weight[index]) - weight[index]
+        chosen[index[before < mass - 1e-9]] = True
+    return chosen
+
+
+def penalty_path(
+    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array
+) -> tuple[dict[tuple[int, int], Any], Array]:
+    """Solve one bag for every C and all floors.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    signs, weight : arrays of shape (n,)
+        Labels in {-1, +1} and positive multiplicities; both classes are there.
+    grid : array of shape (n_C,)
+        Increasing values of C.
+    needs : array of shape (n_floors, 3)
+        Mass that must have its margin: positives, negatives, all.
+
+    Returns
+    -------
+    points : dict
+        By the places of C and of the floor: weights, bias and objective of a strictly feasible
+        point, or None.
+    bound : array of shape (n_C, n_floors)
+        Proven lower bounds.
+    """
+    table, width = signed_rows(rows, signs)
+    problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), np.zeros((0, 0)))
+    work = _Work(problem, new_state(problem, width), rows, weight)
+    points, bound = {}, np.zeros((len(grid), len(needs)))
+    plain = np.zeros(width)
+    for j, C in enumerate(grid):
+        plain, alphas = _solve(work, C * weight, plain)
+        bound[j] = _bound(work, C * weight, plain, alphas)
+        for k, need in enumerate(needs):
+            best = None
+            for point, below in _candidates(work, C, need, plain):
+                found = polish(rows, signs, weight, C, need, point[: problem.d])
+                bound[j, k] = max(bound[j, k], below)
+                if found is not None and (best is None or found[2] < best[2]):
+                    best = found
+            points[j, k] = best
+    return points, bound
+
+
+def _candidates(work: _Work, C: float, need: Array, point: Array) -> Any:
+    """Yield points that may be good, and what they prove."""
+    problem, weight, factor = work.problem, work.weight, 2.0
+    d, signs = problem.d, problem.signs
+    lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
+    chosen = _choose(lead, signs, weight, need)
+    yield np.zeros(len(point)), 0.0  # the constant classifier
+    yield point, 0.0
+    if lead[chosen].min(initial=0.0) >= 0.0:
+        return
+    masses = np.array([weight[signs > 0.0].sum(), weight[signs < 0.0].sum(), weight.sum()])
+    every = np.all((need == 0.0) | (need > masses - 1e-9))
+    for _ in range(_ROUNDS):
+        point, _ = _solve(work, np.where(chosen, factor * C, C) * weight, point)
+        yield point, 0.0
+        lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
+        chosen = _choose(lead, signs, weight, need)
+        if lead[chosen].min() > -_NEARLY:
+            break
+        factor *= 2.0
+    bounds = np.where(chosen, np.inf, C * weight)
+    point, alphas = _solve(work, bounds, point)
+    yield point, _bound(work, bounds, point, alphas) if every else 0.0
