@@ -9,7 +9,7 @@ from svmproba.paper.figures import example_records
 
 
 def test_demo_end_to_end(tmp_path, capsys):
-    main(["--bootstraps", "20", "--jobs", "1", "--out", str(tmp_path / "new" / "out")])
+    main(["--bootstraps", "40", "--jobs", "1", "--out", str(tmp_path / "new" / "out")])
     said = capsys.readouterr().out
     assert "569 records, 30 attributes, 212 malignant" in said
     assert said.count("fold ") == 10
@@ -26,6 +26,8 @@ def test_demo_end_to_end(tmp_path, capsys):
         with Image.open(tmp_path / "new" / "out" / f"{name}.png") as image:
             assert min(image.size) > 600
             assert len(np.unique(np.asarray(image.convert("L")))) > 20
+    page = (tmp_path / "new" / "out" / "report.html").read_text(encoding="utf-8")
+    assert "569 tumours, 212 of them" in page
 
 
 def test_progress_on_a_terminal_and_in_a_file():
