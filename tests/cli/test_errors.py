@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 from svmproba import cli
+from svmproba._files import whole_file
 from svmproba.cli.errors import (
     BAD_INPUT,
     FAILED,
@@ -24,7 +25,6 @@ from svmproba.cli.errors import (
     heard_signals,
     to_json,
 )
-from svmproba.cli.output import whole_file
 
 
 def failing(error):

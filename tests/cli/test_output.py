@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from svmproba._files import whole_file
 from svmproba.cli import output
 from svmproba.cli.errors import InputError
-from svmproba.cli.output import check_target, table_writer, whole_file
+from svmproba.cli.output import check_target, table_writer
 
 BATCH = pa.record_batch({"id": ['a"b', "c,d", None, "e\nf"], "p": [0.5, 0.25, 1.0, 0.0]})
 PLAIN = pa.record_batch({"id": ["x", "y"], "p": [0.5, None]})

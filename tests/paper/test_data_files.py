@@ -6,8 +6,9 @@ import zipfile
 
 import pytest
 
+from svmproba._files import write_whole
 from svmproba.paper import data_files
-from svmproba.paper.data_files import cache_folder, content_digest, find_file, write_whole
+from svmproba.paper.data_files import cache_folder, content_digest, find_file
 from svmproba.paper.datasets import DATASETS, load_dataset
 from svmproba.paper.sources import (
     SOURCES,
@@ -57,6 +58,7 @@ def test_order_of_the_places(cache, tmp_path, monkeypatch):
     places = [tmp_path / "named", tmp_path / "environment", cache]
     monkeypatch.setenv("SVMPROBA_DATA", str(places[1]))
     for place in reversed(places):
+        place.mkdir(parents=True)
         write_whole(place / "t.csv", CONTENT)
         assert find_file("t.csv", SHA256, places[0], download=False) == place / "t.csv"
 
@@ -72,6 +74,7 @@ def test_download_goes_to_the_cache_and_is_not_repeated(published, cache, file):
 
 
 def test_a_damaged_cache_is_fetched_again(published, cache):
+    cache.mkdir(parents=True)
     for damaged in (b"half", gzip.compress(CONTENT)[:-5]):
         write_whole(cache / "t.csv.gz", damaged)
         assert content_digest(find_file("t.csv.gz", SHA256)) == SHA256
@@ -99,6 +102,7 @@ def test_an_interrupted_write_leaves_nothing_behind(cache, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "fsync", interrupted)
+    cache.mkdir(parents=True)
     with pytest.raises(KeyboardInterrupt):
         write_whole(cache / "t.csv", CONTENT)
     assert os.listdir(cache) == []

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from svmproba._files import whole_file
 from svmproba.cli import options
 from svmproba.cli.errors import Outcome, Voice, conduct
-from svmproba.cli.output import check_target, whole_file
+from svmproba.cli.output import check_target
 from svmproba.cli.progress import tell_progress
 
 LEGEND = (

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and tables written chunk by chunk."""
+"""Where results go: checks before the work, and tables written chunk by chunk."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import csv
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from svmproba._files import whole_file
 from svmproba.cli.errors import InputError
 
 #: Name of standard input and output.
@@ -44,36 +44,6 @@ def check_target(path: Path, suffixes: tuple[str, ...], option: str = "--out") -
         raise InputError(f"{option}: there is no folder {str(folder)!r}")
     if not os.access(folder, os.W_OK):
         raise InputError(f"{option}: nothing may be written into {str(folder)!r}")
-
-
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a name beside the file that takes its place when the context ends well.
-
-    Parameters
-    ----------
-    path : Path
-
-    Yields
-    ------
-    Path
-        In the same folder, with the same ending; gone when something goes wrong, Ctrl-C included.
-    """
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    try:
-        yield Path(name)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextlib.contextmanager

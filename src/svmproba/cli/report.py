@@ -9,7 +9,7 @@ import typer
 
 from svmproba.cli import options
 from svmproba.cli.errors import InputError, Outcome, Voice, conduct
-from svmproba.cli.output import check_target, whole_file
+from svmproba.cli.output import check_target
 
 
 def report(
@@ -42,11 +42,10 @@ def report(
         decimals = options.check_decimal(decimal) or about["decimal"]
         with open_table(data, reading) as table:
             X, y = read_labelled(table, about, voice, decimals)
-        with whole_file(out) as page:
-            try:
-                write_report(pipeline, X, y, page, about=about, title=title)
-            except ValueError as error:
-                raise InputError(str(error)) from error
+        try:
+            write_report(pipeline, X, y, out, about=about, title=title)
+        except ValueError as error:
+            raise InputError(str(error)) from error
         voice.tell(f"{len(y):,} records; the page is {out}")
         return Outcome({"out": str(out), "rows": len(y)})
 

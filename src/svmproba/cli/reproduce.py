@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from svmproba._files import write_whole
 from svmproba.cli import options
 from svmproba.cli.errors import FAILED, INTERRUPTED, OK, Outcome, Voice, conduct, heard_signals
 
@@ -271,10 +272,10 @@ def _show(
 ) -> list[dict[str, Any]]:
     """Print and write the tables, and draw the figures; gives the tables as JSON has them."""
     from svmproba.paper.comparison import collect, compare
-    from svmproba.paper.data_files import write_whole
     from svmproba.paper.render import LEGEND, print_table, title_of, to_csv, to_markdown
 
     plan, folder = request.plan, request.out / request.plan.protocol
+    folder.mkdir(parents=True, exist_ok=True)
     setting = f"protocol {plan.protocol}, {plan.n_bootstraps} bags, {plan.n_folds} folds"
     setting += f", {plan.n_repeats} repeats" if plan.n_repeats > 1 else ""
     found = collect(store, plan, tables, request.families)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,7 +212,7 @@ class Scorer:
             )
         oddity = self.oddities.setdefault((name, NOT_A_NUMBER), Oddity(name, NOT_A_NUMBER))
         for place, word in zip(places, words, strict=True):
-            oddity.add(word, 1, chunk, lambda place=place: place)  # type: ignore[misc]
+            oddity.add(word, 1, chunk, partial(int, place))
 
     def _note_unknown(self, name: str, words: Any, chunk: Chunk) -> None:
         for entry in pc.value_counts(words.drop_null()).to_pylist():

@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from svmproba._files import write_whole
 from svmproba.estimators._calibration import NO_PROMISE
 from svmproba.evaluation._report_figures import report_figures
 from svmproba.evaluation._report_formats import FORMATS
@@ -120,7 +121,7 @@ def write_report(
     """
     page = report_html(model, X, y, about=about, title=title)
     file = Path(path)
-    file.write_text(page, encoding="utf-8", newline="\n")
+    write_whole(file, page.encode())
     return file
 
 

@@ -7,10 +7,10 @@ import gzip
 import hashlib
 import os
 import sys
-import tempfile
 import zlib
 from pathlib import Path
 
+from svmproba._files import write_whole
 from svmproba.paper.download import DownloadError, fetch
 from svmproba.paper.sources import SOURCES, Source, content_of
 
@@ -109,6 +109,7 @@ def find_file(
         content = _fetch_first(SOURCES[file], sha256)
     except DownloadError as error:
         raise FileNotFoundError(f"{advice}. Fetching it failed: {error}") from error
+    cached.parent.mkdir(parents=True, exist_ok=True)
     write_whole(cached, gzip.compress(content, mtime=0) if cached.suffix == ".gz" else content)
     return cached
 
@@ -141,27 +142,3 @@ def _fetch_first(sources: tuple[Source, ...], sha256: str) -> bytes:
             f"{source.urls[0]}: the content has sha256 {digest}, not {sha256}: it was not kept"
         )
     raise DownloadError("; ".join(reasons))
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that its name never stands for half of it.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder is made where needed.
-    content : bytes
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-        raise

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from svmproba._files import write_whole
 from svmproba.persistence._archive import (
     ABOUT,
     FORMAT,
@@ -23,7 +24,6 @@ from svmproba.persistence._archive import (
     read_members,
     read_whole,
     refusing,
-    write_whole,
 )
 from svmproba.persistence._audit import audit, trusted
 from svmproba.persistence._onnx_export import to_onnx

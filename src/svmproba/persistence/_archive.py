@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import secrets
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -90,30 +89,6 @@ def _is_compressible(content: bytes) -> bool:
     middle = len(content) // 2
     sample = content[middle : middle + _SAMPLE_BYTES]
     return len(zlib.compress(sample, 1)) < _WORTHWHILE * len(sample)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or, after any mishap, as it was before."""
-    path = Path(os.path.realpath(path))  # a link goes on pointing at the file
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    # Not `tempfile`, whose files nobody else may read: this one has the user's usual rights.
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    handle = os.open(temporary, flags, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the new name, too, must survive a power cut
-        finally:
-            os.close(folder)
 
 
 def read_whole(path: Path) -> bytes:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._files import write_whole
 from svmproba.bootstrap.votes import DECIMALS
 from svmproba.estimators import BootstrapSVC, ProbabilitySVC
 from svmproba.estimators._calibration import TIE_BREAK
-from svmproba.persistence._archive import write_whole
 from svmproba.persistence._onnx_graph import OPSET, Graph
 from svmproba.persistence._onnx_links import link_graph
 
