@@ -21,7 +21,7 @@ from .search import FEASIBLE, NONE_FOUND, OPTIMAL
 from .tasks import Parcel, run_tasks
 
 #: Convex solutions spent on one problem, by effort; neighbours share what they find.
-EFFORT = {"fast": 20, "default": 350, "thorough": 1500}
+EFFORT = {"fast": 12, "default": 300, "thorough": 1500}
 
 
 class ConstrainedEnsemble(NamedTuple):

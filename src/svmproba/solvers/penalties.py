@@ -3,8 +3,9 @@ r"""Constrained SVMs of large tables: rising penalties, solved by Newton steps.
 Pivots (:mod:`~svmproba.solvers.moves`) take a step for every record that passes its margin: too
 many where there are tens of thousands. Here the records nearest to their margin, as many as the
 floors need, get the bounds :math:`2C, 4C, 8C, \ldots` and are chosen anew after each solution,
-until their margins hold; then they are made hard. Every solution's weights are polished
-(:func:`~svmproba.solvers.polish.polish`), and the best point counts.
+until their margins hold; then they are made hard. Most values of C take over the choice of the
+last one. Every solution's weights are polished (:func:`~svmproba.solvers.polish.polish`), and the
+best point counts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .newton import LEAST_WIDTH, Guide, solve_path
 from .polish import polish
 from .problem import Array, Problem, certify
 from .rows import signed_rows
+from .search import AFRESH
 
 #: Relative gap of a solution. Rounds of penalties, and the slack at which a choice is made hard.
 _TOL, _ROUNDS, _NEARLY = 1e-3, 12, 1e-2
@@ -28,6 +30,10 @@ _LARGE = 400_000
 def is_large(n: int, d: int) -> bool:
     """Whether a table is solved by penalties, not by pivots."""
     return n * d > _LARGE
+
+
+#: Records whose margins are made hard, and the solution with them.
+_Choice = tuple[Any, Array]
 
 
 class _Work(NamedTuple):
@@ -104,35 +110,47 @@ def penalty_path(
     work = _Work(problem, new_state(problem, width), rows, weight)
     points, bound = {}, np.zeros((len(grid), len(needs)))
     plain = np.zeros(width)
+    last: list[_Choice | None] = [None] * len(needs)
     for j, C in enumerate(grid):
         plain, alphas = _solve(work, C * weight, plain)
         bound[j] = _bound(work, C * weight, plain, alphas)
         for k, need in enumerate(needs):
-            best = None
-            for point, below in _candidates(work, C, need, plain):
-                found = polish(rows, signs, weight, C, need, point[: problem.d])
+            if j % AFRESH == 0:
+                last[k] = None
+            while True:
+                candidates, below, choice = _candidates(work, C, need, plain, last[k])
+                polished = [polish(rows, signs, weight, C, need, w[: problem.d]) for w in candidates]
+                best = min(polished, key=_value)
                 bound[j, k] = max(bound[j, k], below)
-                if found is not None and (best is None or found[2] < best[2]):
-                    best = found
-            points[j, k] = best
+                points[j, k] = best
+                good = choice is None or polished[-1] is best
+                if good or last[k] is None:
+                    break
+                last[k] = None  # what was taken over is no good here
+            last[k] = choice if good else None
     return points, bound
 
 
-def _candidates(work: _Work, C: float, need: Array, point: Array) -> Any:
-    """Yield points that may be good, and what they prove."""
+def _value(point: tuple[Array, float, float] | None) -> float:
+    return np.inf if point is None else point[2]
+
+
+def _candidates(
+    work: _Work, C: float, need: Array, point: Array, start: _Choice | None
+) -> tuple[list[Array], float, _Choice | None]:
+    """Return points that may be good, what they prove, and the last choice with its solution."""
     problem, weight, factor = work.problem, work.weight, 2.0
     d, signs = problem.d, problem.signs
     lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
     chosen = _choose(lead, signs, weight, need)
-    yield np.zeros(len(point)), 0.0  # the constant classifier
-    yield point, 0.0
+    found = [np.zeros(len(point)), point]  # the constant classifier and the plain one
     if lead[chosen].min(initial=0.0) >= 0.0:
-        return
-    masses = np.array([weight[signs > 0.0].sum(), weight[signs < 0.0].sum(), weight.sum()])
-    every = np.all((need == 0.0) | (need > masses - 1e-9))
-    for _ in range(_ROUNDS):
+        return found, 0.0, None
+    if start is not None:
+        chosen, point = start
+    for _ in range(_ROUNDS if start is None else 0):
         point, _ = _solve(work, np.where(chosen, factor * C, C) * weight, point)
-        yield point, 0.0
+        found.append(point)
         lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
         chosen = _choose(lead, signs, weight, need)
         if lead[chosen].min() > -_NEARLY:
@@ -140,4 +158,7 @@ def _candidates(work: _Work, C: float, need: Array, point: Array) -> Any:
         factor *= 2.0
     bounds = np.where(chosen, np.inf, C * weight)
     point, alphas = _solve(work, bounds, point)
-    yield point, _bound(work, bounds, point, alphas) if every else 0.0
+    masses = np.array([weight[signs > 0.0].sum(), weight[signs < 0.0].sum(), weight.sum()])
+    every = np.all((need == 0.0) | (need > masses - 1e-9))
+    below = _bound(work, bounds, point, alphas) if every else 0.0
+    return [*found, point], below, (chosen, point)

@@ -53,6 +53,9 @@ _CHAIN, _NEW = 300, 0.02
 _CROSSINGS, _DROPPED = 4, 0.8
 #: The first C of all, times the sum of the squares of the rows.
 _FIRST_C = 10.0
+#: Of so many values of C in a row the first is started in every way, the others from the last
+#: C's choices: those cost next to nothing and are nearly always the best start.
+AFRESH = 4
 #: Slack at which a penalised choice is made hard, and rounds until then.
 _NEARLY, _ROUNDS = 1e-2, 20
 
@@ -251,7 +254,8 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
                     absent = (kind == _CALLER and chosen.shape[0] == 0) or (
                         kind <= _LAST_FLOORS and (k < kind or not ready[k - kind])
                     )
-                    if absent or (every and best < np.inf):
+                    enough = best < np.inf and (every or c % AFRESH > 0)
+                    if absent or enough:
                         continue
                     v = _start(t, move, C, kind, k, 0.0, chosen, best)
                     if v < best:
