@@ -49,6 +49,21 @@ assert svmproba.evaluation.mse(y, model.predict_proba(X)[:, 1]) <= 1
     assert done.returncode == 0, done.stderr
 
 
+def test_help_and_completion_do_not_wait_for_numerics():
+    pytest.importorskip("typer")
+    numerics = {"numba", "numpy", "pandas", "pyarrow", "scipy", "sklearn"}
+    done = run_without(numerics, "from svmproba.cli import make_app\nmake_app()(['--help'])")
+    assert done.returncode == 0, done.stderr
+    assert "reproduce" in done.stdout
+
+
+def test_every_public_name_is_found_and_no_other():
+    assert {*svmproba.__all__} <= {*dir(svmproba)}
+    assert all(getattr(svmproba, name).__name__ for name in svmproba.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'SVC'"):
+        svmproba.SVC  # noqa: B018
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from svmproba.estimators import (
-    CEBB1,
-    CEBB2,
-    EBB,
-    BootstrapSVC,
-    ConstrainedBootstrapSVC,
-    ConstrainedSVC,
-    PosteriorProbabilitySVC,
-    ProbabilitySVC,
-    ThresholdBootstrapSVC,
-    WeightedProbabilitySVC,
-)
-from svmproba.persistence import ModelFileError, load, read_about, save, to_onnx
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from svmproba.estimators import (
+        CEBB1,
+        CEBB2,
+        EBB,
+        BootstrapSVC,
+        ConstrainedBootstrapSVC,
+        ConstrainedSVC,
+        PosteriorProbabilitySVC,
+        ProbabilitySVC,
+        ThresholdBootstrapSVC,
+        WeightedProbabilitySVC,
+    )
+    from svmproba.persistence import ModelFileError, load, read_about, save, to_onnx
 
 __all__ = [
     "CEBB1",
@@ -34,3 +38,17 @@ __all__ = [
     "to_onnx",
 ]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import the room of a public name when it is first used: ``svmproba --help`` needs none."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "estimators" if name[0].isupper() and name != "ModelFileError" else "persistence"
+    value = getattr(import_module(f"svmproba.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from svmproba.paper.reproduce import Event
-from svmproba.paper.store import Cell
+if TYPE_CHECKING:
+    from svmproba.paper.reproduce import Event
+    from svmproba.paper.store import Cell
 
 
 class Teller(NamedTuple):
