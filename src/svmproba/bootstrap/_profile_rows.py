@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from svmproba.bootstrap.votes import HALF
-from svmproba.solvers.problem import JIT, entry
+from svmproba.solvers.problem import JIT, lean_entry
 
 
 @njit(**JIT)
@@ -45,17 +45,18 @@ def upper_median(values, weights, size, need, spare, spare_weights):
             weights[place] = spare_weights[kept, place]
 
 
-@entry
-def profile_rows(scores, counted, rho, cuts, first, grid, mean, medians, median, shares):
+@lean_entry
+def profile_rows(
+    scores, counted, rho, cuts, first, grid, work, bags, mean, medians, median, shares
+):
     """Fill mean, medians (n, n_theta), median (n,) and, from zero, shares (n, n_cuts).
 
+    The work space is (6, n_theta * n_bags) and (n_bags,).
     A record for which no bag counts is left alone. A vote for all cuts below a score is noted at
     the last of them, half a vote at a tie, and summed up in the end.
     """
     n, n_theta, n_bags = scores.shape
-    values, weights = np.empty(n_theta * n_bags), np.empty(n_theta * n_bags)
-    spare, spare_weights = np.empty((2, values.size)), np.empty((2, values.size))
-    bags = np.empty(n_bags, dtype=np.int64)
+    values, weights, spare, spare_weights = work[0], work[1], work[2:4], work[4:]
     low, per_width, last = grid[0], grid[1], float(first.size - 1)
     for i in range(n):
         size = 0

@@ -124,7 +124,8 @@ def profile_records(
             counted = np.ascontiguousarray((counts[:, block] == 0).T)
         mean, medians = np.full((n, n_theta), np.nan), np.full((n, n_theta), np.nan)
         median, shares = np.full(n, np.nan), np.zeros((n, len(cuts)))
-        profile_rows(scores, counted, rho, cuts, *cells, mean, medians, median, shares)
+        work = np.empty((6, n_theta * n_bags)), np.empty(n_bags, np.int64)
+        profile_rows(scores, counted, rho, cuts, *cells, *work, mean, medians, median, shares)
         shares[np.isnan(median)] = np.nan
         return mean, medians, median, *_class_sums(shares, labels[block])
 
