@@ -97,13 +97,38 @@ def test_quality_race(tmp_path):
 def test_predict_race(tmp_path):
     pytest.importorskip("onnxruntime")
     path = tmp_path / "predict.csv"
-    options = ["--datasets", "wisconsin", "--bags", "50", "--rows", "3000", "--timed-rows", "1000"]
-    done = run_race(*options, "--csv", path, script="predict_race.py")
+    options = ["--bags", "50", "--rows", "3000", "--timed-rows", "1000", "--csv", path]
+    done = run_race("--datasets", "wisconsin", "wisconsin:2", *options, script="predict_race.py")
     assert done.returncode == 0, done.stderr
-    (record,) = read_csv(path)
-    assert float(record["largest_difference"]) <= 1e-6
-    assert record["labels_differ"] == "0"
-    assert "0 of 3,000" in done.stdout
+    records = read_csv(path)
+    assert [record["columns"] for record in records] == ["30", "2"]
+    for record in records:
+        assert float(record["largest_difference"]) <= 1e-6
+        assert record["labels_differ"] == "0"
+    assert done.stdout.count("0 of 3,000") == 2
+
+
+def test_migrating(tmp_path):
+    path = tmp_path / "migrating.csv"
+    options = ["--datasets", "wisconsin", "--folds", "3", "--bags", "30", "--csv", path]
+    done = run_race(*options, script="migrating.py")
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    records = {record["method"]: record for record in read_csv(path)}
+    assert len(records) == 14
+    assert records["searched"]["brier"] == ""  # one fit alone
+    assert all(0.01 < float(r["brier"]) < 0.1 for r in records.values() if r["brier"])
+    assert float(records["one_C"]["contradictions"]) == 0
+    # The same machine and the same sigmoid, of other folds.
+    theirs, ours = float(records["svc"]["brier"]), float(records["one_C"]["brier"])
+    assert ours == pytest.approx(theirs, abs=1e-3)
+    tables = done.stdout.split("\n\n")[1:-1]
+    assert [table.count("\n") + 1 for table in tables] == [9, 5, 8, 8]
+    for table in tables:  # every line of a Markdown table has as many cells
+        assert len({line.count("|") for line in table.splitlines()}) == 1
+    seconds = {line.split(" | ")[0]: line.split(" | ")[1] for line in tables[0].splitlines()}
+    shown = float(seconds["| … around a `GridSearchCV`, 11 C"])
+    assert shown == pytest.approx(float(records["searched"]["cpu_s"]), rel=0.06)
 
 
 def test_gpu_race(tmp_path):

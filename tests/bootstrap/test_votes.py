@@ -6,11 +6,15 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.votes import (
     mix_shares,
     out_of_bag_shares,
+    product_vote_shares,
     tally_block,
     vote_shares,
 )
@@ -43,6 +47,30 @@ def test_vote_shares_by_loop(scores, threshold):
 def test_no_sum_of_votes_overflows(n_bags):
     assert vote_shares(np.ones(n_bags)) == 1
     assert vote_shares(np.zeros(n_bags)) == 0.5
+
+
+# Many ties, exact ones and ones by rounding, either zero, and what is not a number.
+hard = st.sampled_from(
+    [0.0, -0.0, 0.1, 0.2, -0.3, 0.3, 1.0, -1.0, 1e-17, -1e-17, 5e-324, 1e308, np.inf, np.nan]
+)
+
+
+@settings(deadline=None)  # the first example may compile
+@given(
+    arrays(np.float64, (5, 3, 37), elements=hard),
+    arrays(np.float64, (3, 37), elements=hard),
+    arrays(np.float64, 3, elements=hard),
+)
+def test_one_pass_gives_the_same_shares(products, intercept, cuts):
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = products + intercept
+    shares = product_vote_shares(products, intercept, cuts)
+    np.testing.assert_array_equal(shares, vote_shares(scores, cuts[:, np.newaxis]))
+
+
+def test_one_pass_rounds_scores_before_it_compares():
+    # 1e-17 is lost in the sum: a tie, though the cut less the intercept is below the product.
+    assert product_vote_shares(np.full((1, 1, 1), 1e-17), np.ones((1, 1)), np.ones(1)) == 0.5
 
 
 def test_out_of_bag_shares_by_loop(scores, counts):

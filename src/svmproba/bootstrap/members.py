@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmproba.bootstrap.blocks import row_blocks
+from svmproba.bootstrap.votes import product_vote_shares, vote_shares
 from svmproba.solvers.engine import Tally, fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 
 Floats = NDArray[np.float64]
+
+#: Up to so many records the compiled count is not worth its loading, 0.2 s once per process.
+FEW_RECORDS = 16
 
 
 class Members(NamedTuple):
@@ -156,6 +160,14 @@ def count_votes(
     return summed, np.concatenate(stacked, axis=1)
 
 
+def _products(members: Members, X: Rows) -> Iterator[Floats]:
+    """Yield scores without intercepts, (n_samples, n_C, n_bootstraps) for each feature map."""
+    n_bags = members.intercept.shape[1]
+    for feature_map, columns in zip(members.feature_maps, members.columns, strict=True):
+        products = feature_map.transform(X) @ columns
+        yield products.reshape(-1, columns.shape[1] // n_bags, n_bags)
+
+
 def member_scores(members: Members, X: Rows) -> Floats:
     r"""Scores :math:`f_{\theta,b}(x)` of all members for all records.
 
@@ -171,11 +183,37 @@ def member_scores(members: Members, X: Rows) -> Floats:
     ndarray, shape (n_samples, n_theta, n_bootstraps)
         The scores.
     """
-    pairs = zip(members.feature_maps, members.columns, strict=True)
-    parts = [feature_map.transform(X) @ columns for feature_map, columns in pairs]
+    parts = list(_products(members, X))
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-    scores += members.intercept.ravel()
-    return scores.reshape(-1, *members.intercept.shape)
+    scores += members.intercept
+    return scores
+
+
+def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
+    """Vote shares of all members for all records, ties counted half.
+
+    Parameters
+    ----------
+    members : Members
+        The members.
+    X : ndarray or CSR, shape (n_samples, n_features)
+        Records, few enough for `member_scores`.
+    threshold : ndarray, shape (n_theta, 1) or (1, 1)
+        Cuts of the scores.
+
+    Returns
+    -------
+    ndarray, shape (n_samples, n_theta)
+        Shares, see `svmproba.bootstrap.votes.vote_shares`.
+    """
+    if X.shape[0] <= FEW_RECORDS:
+        return vote_shares(member_scores(members, X), threshold)
+    n_theta, n_bags = members.intercept.shape
+    per_map = (len(members.columns), -1)
+    intercepts = members.intercept.reshape(*per_map, n_bags)
+    cuts = (np.ravel(threshold) + np.zeros(n_theta)).reshape(per_map)
+    parts = map(product_vote_shares, _products(members, X), intercepts, cuts)
+    return np.concatenate(list(parts), axis=1)
 
 
 def mean_scores(members: Members, X: Rows) -> Floats:

@@ -20,18 +20,13 @@ from svmproba.bootstrap.members import (
     fit_members,
     input_coef,
     member_scores,
+    member_vote_shares,
     scores_width,
 )
 from svmproba.bootstrap.profile import profile_records, scales_and_cuts
 from svmproba.bootstrap.reliability import mean_reliability, weights
 from svmproba.bootstrap.threshold import rate_curve
-from svmproba.bootstrap.votes import (
-    mix_shares,
-    out_of_bag_shares,
-    tally_block,
-    two_columns,
-    vote_shares,
-)
+from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, tally_block, two_columns
 from svmproba.estimators._calibration import CalibrationMixin
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
@@ -483,7 +478,7 @@ class BootstrapSVC(
             return device_vote_shares(self._members, rows, threshold, device).T
 
         def block_shares(block: slice) -> Floats:
-            return vote_shares(member_scores(self._members, rows[block]), threshold)
+            return member_vote_shares(self._members, rows[block], threshold)
 
         return np.concatenate(map_blocks(block_shares, self._blocks(rows), self.n_jobs)).T
 
