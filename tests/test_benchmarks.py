@@ -157,6 +157,40 @@ def test_gpu_race_without_a_gpu():
     assert "sees no CUDA device" in done.stderr
 
 
+@pytest.mark.usefixtures("race")  # leaves compiled code in the cache: the same bits everywhere
+def test_cluster_race(tmp_path):
+    pytest.importorskip("distributed")
+    path = tmp_path / "cluster.csv"
+    options = ["--data", "wisconsin", "--bags", "20", "--workers", "2", "--runs", "1"]
+    done = run_race(*options, "--csv", path, script="cluster_race.py")
+    assert done.returncode == 0, done.stderr
+    records = read_csv(path)
+    assert [(r["workers"], r["kind"]) for r in records] == [
+        ("2", "threads"),
+        ("2", "loky"),
+        ("2", "dask"),
+    ]
+    assert [r["same"] for r in records] == ["True"] * 3
+    assert [r["tasks"] for r in records[1:]] == ["2", "2"]  # too little work for more
+    assert all(float(r["cpu_s"]) > 0 for r in records)
+    threads, _, dask = (float(r["overhead"]) for r in records)
+    assert threads == 0
+    assert dask > 0
+
+
+def test_little_bootstraps(tmp_path):
+    pytest.importorskip("dask.dataframe")
+    path = tmp_path / "little.csv"
+    options = ["--data", "gaussians-2000", "--exponents", "0.8", "--bags", "20", "--csv", path]
+    done = run_race(*options, script="little_bootstraps.py")
+    assert done.returncode == 0, done.stderr
+    records = {r["resample"]: r for r in read_csv(path)}
+    assert list(records) == ["bootstrap", "another", "blb 0.8"]
+    assert float(records["bootstrap"]["differ"]) == 0
+    # The best rule errs on 16 %.
+    assert all(0.8 < float(r["accuracy"]) < 0.88 for r in records.values())
+
+
 def test_constrained_race_goes_on_where_it_was_stopped(tmp_path):
     path = tmp_path / "constrained.csv"
     value = {"fast": 1.05, "default": 1.0, "thorough": 1.0, "proof": 1.05, "scip": 1.02}

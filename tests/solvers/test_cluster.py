@@ -9,18 +9,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
 import svmproba
 from svmproba.solvers.engine import fit_ensemble
-from svmproba.solvers.tasks import Parcel, one_blas_thread, run_tasks
+from svmproba.solvers.tasks import Parcel, in_threads, one_blas_thread, run_tasks
 
 START = """
 import os, pathlib, signal, sys
 import joblib, numpy as np
+from svmproba.solvers import engine
 from svmproba.solvers.engine import fit_ensemble
 
+engine._SENT_SCORES = 1  # many small blocks
 FOLDER = pathlib.Path(sys.argv[1])
 
 
@@ -117,6 +120,7 @@ if __name__ == "__main__":
             assert sum(bags) == 100 and len(bags) > 4
             assert os.getpid() not in noted("ran")
             assert sorted(noted("opened")) == sorted(set(noted("ran")))
+            assert len(set(noted("ran"))) == 2
             assert_survives(known)
 """
 
@@ -167,6 +171,13 @@ with joblib.parallel_config("loky", n_jobs=2):
 assert set(done[:-1]) <= {(0, 10), (1, 11), (3, 13)} and done[-1] == "given up", done
 """
     run(code, tmp_path)
+
+
+@pytest.mark.parametrize("backend", ["threading", "sequential", "loky", "multiprocessing"])
+def test_in_threads(backend):
+    assert in_threads()
+    with joblib.parallel_config(backend):
+        assert in_threads() == (backend in ("threading", "sequential"))
 
 
 def test_pieces_come_with_their_places():

@@ -11,6 +11,7 @@ import time
 import tracemalloc
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -61,15 +62,49 @@ def test_jobs_do_not_change_the_result(task):
     assert_bitwise(fit, fit_ensemble(*task, tally=tally, n_jobs=None))
 
 
-@pytest.mark.parametrize(("name", "value"), [("BLOCK_BYTES", 1), ("_BLOCK_BAGS", 2)])
-def test_blocks_do_not_change_the_result(task, name, value, monkeypatch):
+@pytest.mark.parametrize(("name", "most"), [("_BLOCK_SCORES", 1), ("_BLOCK_BAGS", 2)])
+def test_blocks_do_not_change_the_result(task, name, most, monkeypatch):
     fit = fit_ensemble(*task, tally=tally, n_jobs=1)
-    monkeypatch.setattr(engine, name, value)
+    monkeypatch.setattr(engine, name, most)
     finished = []
     other = fit_ensemble(*task, tally=tally, n_jobs=1, report=finished.append)
     assert_bitwise(fit, other)
-    assert max(finished) <= value
+    assert max(finished) <= most
     assert sum(finished) == 23
+
+
+@pytest.mark.parametrize("bags_at_once", [1, 4])
+def test_portions_do_not_change_the_result(task, bags_at_once, monkeypatch):
+    seen = []
+
+    def note(scores, counts):
+        seen.append(len(scores))
+        return tally(scores, counts)
+
+    fit = fit_ensemble(*task, tally=tally, n_jobs=1)
+    monkeypatch.setattr(engine, "BLOCK_BYTES", bags_at_once * 2 * 8 * 11 * task[0].shape[0])
+    assert_bitwise(fit, fit_ensemble(*task, tally=note, n_jobs=1))
+    assert max(seen) == bags_at_once
+    assert sum(seen) == 23
+
+
+@pytest.mark.parametrize(
+    ("n", "n_workers", "threads", "processes"),
+    [
+        (900, 1, 125, 125),  # 5 million scores: four blocks for processes
+        (900, 2, 63, 125),
+        (900, 4, 32, 125),
+        (900, 8, 16, 63),  # no worker is left without a block
+        (20, 2, 63, 128),
+        (24_304, 2, 15, 15),
+        (10**7, 2, 1, 1),
+    ],
+)
+def test_blocks_are_larger_where_they_are_sent(n, n_workers, threads, processes):
+    with joblib.parallel_config("threading"):
+        assert engine._block_size(n, 11, 500, n_workers) == threads
+    with joblib.parallel_config("loky"):
+        assert engine._block_size(n, 11, 500, n_workers) == processes
 
 
 def test_shapes_and_tallies(task):

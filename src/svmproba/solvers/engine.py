@@ -36,12 +36,15 @@ from .pieces import new_walk
 from .problem import Array, Problem, certify, product
 from .rows import signed_rows
 from .sweeps import solve_sweeps
-from .tasks import Parcel, one_blas_thread, run_tasks
+from .tasks import Parcel, in_threads, one_blas_thread, run_tasks
 
-#: Memory that one running block may use for scores and multipliers. A single bag is the least.
-BLOCK_BYTES = 64 * 2**20
-#: Bags a block at most: progress is shown between blocks.
-_BLOCK_BAGS = 64
+#: Memory that one running block may use for scores and multipliers: it takes a portion of its bags
+#: at a time, so that large blocks need no more than small ones. A single bag is the least.
+BLOCK_BYTES = 2 * 2**20
+#: Bags a block at most, and scores (records, values of C, bags): progress is shown between blocks.
+_BLOCK_BAGS, _BLOCK_SCORES = 128, 2**22
+#: Scores of a block in another process at least, some 0.1 s: dask takes 4 to 7 ms a task.
+_SENT_SCORES = 2**20
 #: Records up to which the kernel matrix of the rows is kept (128 MB), and the columns from which a
 #: system of the size of the inner records can pay.
 _KERNEL_ROWS, _KERNEL_WIDTH, _LARGE_PRODUCT = 4000, 32, 10**9
@@ -189,9 +192,12 @@ def _centred(rows: Any) -> tuple[Any, Array | None]:
 
 
 def _block_size(n: int, n_grid: int, n_bags: int, n_workers: int) -> int:
-    """Bags a block: few enough for the memory, and for all workers to have several blocks."""
-    fitting = BLOCK_BYTES // (2 * 8 * n_grid * n)
-    return int(max(1, min(fitting, _BLOCK_BAGS, -(-n_bags // (4 * n_workers)))))
+    """Bags a block: few enough for all workers to have several blocks, if these are worth it."""
+    per_worker = 4
+    if not in_threads():
+        per_worker = min(4, max(1, n_bags * n_grid * n // (_SENT_SCORES * n_workers)))
+    most = min(_BLOCK_BAGS, _BLOCK_SCORES // (n_grid * n))
+    return int(max(1, min(most, -(-n_bags // (per_worker * n_workers)))))
 
 
 def _kernel(rows: Any, signs: Array, width: int, n_workers: int) -> Array:
@@ -209,7 +215,7 @@ def _kernel(rows: Any, signs: Array, width: int, n_workers: int) -> Array:
         # Threads of our own: those of BLAS change the rounding with their number, and go on
         # spinning after a product, which would steal the first milliseconds.
         n_threads = min(n_workers, cpu_count()) if n * n * d > _LARGE_PRODUCT else 1
-        with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(fill, range(0, n, _KERNEL_BLOCK)))
     else:
         kernel = (rows @ rows.T).toarray()
@@ -301,18 +307,40 @@ def _solve(
 
 def _solve_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
     """Models of some bags with their certificates and the tally of their scores."""
-    problem, d = shared.problem, shared.problem.d
-    base = _base(shared, counts)
-    n_bags, n = base.shape
-    n_grid = shared.grid.shape[0]
-    coef, alphas = np.empty((n_bags, n_grid, shared.width)), np.empty((n_bags, n_grid, n))
+    problem, n_grid, (n_bags, n) = shared.problem, shared.grid.shape[0], counts.shape
+    size = min(n_bags, max(1, BLOCK_BYTES // (2 * 8 * n_grid * n)))  # bags a portion
+    # Used again for each portion: dask's workers give freed memory back, and new pages cost.
+    coef, (alphas, scores) = np.empty((size, n_grid, shared.width)), np.empty((2, size, n_grid, n))
     space = new_walk if shared.method == "homotopy" else new_state
     state: Any = space(problem, shared.width)
-    for b in range(n_bags):
+    w, (bias, gap) = np.empty((n_grid, n_bags, problem.d)), np.empty((2, n_grid, n_bags))
+    summed, stacked = None, []
+    for first in range(0, n_bags, size):
+        if stop[0]:
+            break  # nobody waits for the result
+        part = slice(first, first + size)
+        n_here = counts[part].shape[0]
+        work = (coef[:n_here], alphas[:n_here], scores[:n_here])
+        solved = _solve_portion(shared, state, counts[part], stop, *work)
+        w[:, part], bias[:, part], gap[:, part] = solved
+        if shared.tally is not None:
+            total, each = shared.tally(scores[:n_here], counts[part])
+            summed = total if summed is None else summed + total
+            stacked.append(each)
+    return w, bias, gap, summed, np.concatenate(stacked, -1) if stacked else None
+
+
+def _solve_portion(
+    shared: _Shared, state: Any, counts: Any, stop: Any, coef: Array, alphas: Array, scores: Array
+) -> tuple[Array, ...]:
+    """Weights (n_C, bags, d), biases and gaps (n_C, bags) of some bags; fills in their scores."""
+    problem, d = shared.problem, shared.problem.d
+    base = _base(shared, counts)
+    for b in range(base.shape[0]):
         _solve(shared, state, base[b], stop, coef[b], alphas[b])
     w, bias = np.ascontiguousarray(coef[:, :, :d]), coef[:, :, d].copy()
     fixed = (shared.rows, problem.signs, problem.targets)
-    gap, scores = certify(*fixed, base, shared.grid, w, bias, alphas)
+    gap, _ = certify(*fixed, base, shared.grid, w, bias, alphas, scores)
     missed = np.flatnonzero((gap > shared.tol).any(axis=1)).tolist()
     if missed and shared.method == "homotopy":
         state = new_state(problem, shared.width)
@@ -321,8 +349,7 @@ def _solve_block(shared: _Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
         better = one < gap[b]
         gap[b, better], scores[b, better] = one[better], score[better]
         w[b, better], bias[b, better] = again_w[better], again_bias[better]
-    tallied = (None, None) if shared.tally is None else shared.tally(scores, counts)
-    return w.transpose(1, 0, 2), bias.T, gap.T, *tallied
+    return w.transpose(1, 0, 2), bias.T, gap.T
 
 
 def _solve_again(shared: _Shared, state: State, base: Array, stop: Any) -> tuple[Array, ...]:

@@ -153,6 +153,7 @@ def certify(
     coef: Array,
     intercept: Array,
     alphas: Array,
+    out: Array | None = None,
 ) -> tuple[Array, Array]:
     r"""Score every record with the models of some bags and bound the models' errors.
 
@@ -168,6 +169,8 @@ def certify(
     alphas : array of shape (n_bags, n_C, n)
         Any numbers: they are clipped to their bounds and balanced first, so the result is a bound
         whatever they are. Overwritten by the :math:`\alpha_i y_i` that were used.
+    out : array of shape (n_bags, n_C, n), optional
+        Where the scores are written, by default a new array.
 
     Returns
     -------
@@ -188,7 +191,8 @@ def certify(
     (array([[0.]]), array([[[-1.,  1.]]]))
     """
     # Bag by bag: BLAS rounds by the shape of a product, results must not depend on the block.
-    scores, combined = np.empty_like(alphas), np.empty_like(coef)
+    scores = np.empty_like(alphas) if out is None else out
+    combined = np.empty_like(coef)
     for b in range(len(coef)):
         product(coef[b], rows.T, scores[b])
     scores += intercept[:, :, None]

@@ -8,6 +8,7 @@ given to the others, and a result depends on its piece alone.
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
@@ -17,7 +18,8 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
-from joblib import Parallel, delayed, wrap_non_picklable_objects
+from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objects
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 #: Times in a row that workers may die before one more piece is done.
@@ -29,9 +31,9 @@ Result = TypeVar("Result")
 class Parcel:
     """Something large that all tasks need: pickled once, opened once by every worker process.
 
-    Dask's workers pass objects of some size on to each other and keep them; joblib's own processes
-    read a file. The bytes are copied when the parcel is opened: arrays that lie where a message
-    put them may be read-only or out of line, and compiled code would be compiled anew for them.
+    Dask's workers get it before the first task and keep it; joblib's own processes read a file.
+    The bytes are copied when the parcel is opened: arrays that lie where a message put them may be
+    read-only or out of line, and compiled code would be compiled anew for them.
 
     Parameters
     ----------
@@ -108,8 +110,9 @@ def run_tasks(
     while missing:
         n_missing = len(missing)
         parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
+        sent = _sent_to_all(parcel, n_jobs)
         # In a tuple, or dask would keep each piece with one worker and lose it with that worker.
-        calls = [delayed(_run)(task, parcel, k, (piece,)) for k, piece in missing.items()]
+        calls = [delayed(_run)(task, sent, k, (piece,)) for k, piece in missing.items()]
         try:
             for place, result in parallel(calls):
                 del missing[place]
@@ -120,15 +123,38 @@ def run_tasks(
                 raise
 
 
+def in_threads() -> bool:
+    """Whether joblib, as it is configured here, runs tasks in threads of this process."""
+    return getattr(_backend(), "supports_sharedmem", False)
+
+
+def _backend() -> Any:
+    return get_active_backend(prefer="threads")[0]
+
+
+def _sent_to_all(parcel: Parcel, n_jobs: int | None) -> Any:
+    """Send the parcel to all of dask's workers: a task goes first to a worker that has its data.
+
+    joblib sends it to one of them, which then gets most of the tasks.
+    """
+    client = getattr(_backend(), "client", None)
+    if client is None or effective_n_jobs(n_jobs) == 1:  # joblib needs no worker for one job
+        return parcel
+    return client.scatter(parcel, broadcast=True, hash=False)
+
+
 def _run(
-    task: Callable[[Any, Any], Result], parcel: Parcel, place: int, piece: tuple[Any]
+    task: Callable[[Any, Any], Result], parcel: Any, place: int, piece: tuple[Any]
 ) -> tuple[int, Result]:
-    return place, task(parcel.content, piece[0])
+    # Where all workers but one are lost meanwhile, joblib runs tasks itself, on dask's promise.
+    opened = parcel if isinstance(parcel, Parcel) else parcel.result()
+    return place, task(opened.content, piece[0])
 
 
 @lru_cache(1)
-def _libraries() -> Any:
-    return ThreadpoolController()  # looks through all loaded libraries, some milliseconds
+def _libraries(n_modules: int) -> Any:
+    """Look through all loaded libraries, some milliseconds; anew if a module was imported since."""
+    return ThreadpoolController()
 
 
 _lock = threading.Lock()
@@ -139,7 +165,7 @@ _limited: list[Any] = []
 def one_blas_thread() -> Iterator[None]:
     """Keep this process' linear algebra to one thread while any thread of it is in here."""
     with _lock:
-        _limited.append(None if _limited else _libraries().limit(limits=1))
+        _limited.append(None if _limited else _libraries(len(sys.modules)).limit(limits=1))
     try:
         yield
     finally:
