@@ -79,7 +79,7 @@ def platt_fits(scored: dict[str, Scored]) -> Figure:
         dots = empirical_probability(score, y)
         ax.plot(*dots, "o", color=POSITIVE_COLOR, ms=5, label="empirical", clip_on=False, zorder=3)
         _probability_axes(ax, score, name)
-        ax.legend(loc="upper left", frameon=False)
+        ax.legend(loc="lower right", frameon=False)
     return figure
 
 
@@ -106,7 +106,7 @@ def ebb_fit(name: str, score: Floats, proba: Floats, y: Labels) -> Figure:
     marks.set(markersize=5, markerfacecolor="none", alpha=0.7)
     _probability_axes(ax, score, name)
     ax.set_xlabel("mean score of the members")
-    ax.legend(loc="upper left", frameon=False)
+    ax.legend(loc="lower right", frameon=False)
     return figure
 
 
