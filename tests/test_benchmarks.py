@@ -222,3 +222,16 @@ def test_constrained_race_arguments(tmp_path):
     done = run_race("--time-limit", "0", "--data", "wisconsin", script="constrained_race.py")
     assert done.returncode == 2
     assert "--time-limit must be positive, got 0" in done.stderr
+
+
+def test_cebb2_cost():
+    options = ["wisconsin", "--bags", "1", "--efforts", "fast"]
+    done = run_race(*options, script="cebb2_cost.py")
+    assert done.returncode == 0, done.stderr
+    assert "| CPU seconds a bag | fast |\n" in done.stdout
+    row = next(x for x in done.stdout.splitlines() if x.startswith("| wisconsin (512 x 30) | "))
+    cost = float(row.split(" | ")[1].split(" (")[0])
+    assert 0 < cost < 10
+    done = run_race("nothing", script="cebb2_cost.py")
+    assert done.returncode == 2
+    assert "no data set 'nothing' here" in done.stderr
