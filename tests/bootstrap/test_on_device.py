@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from svmproba.bootstrap.bags import draw_bags
-from svmproba.bootstrap.members import Members, member_scores
+from svmproba.bootstrap.members import Members, count_votes, member_scores
 from svmproba.bootstrap.profile import profile_records, scales_and_cuts
 from svmproba.bootstrap.reliability import MEASURES
 from svmproba.bootstrap.votes import tally_block, vote_shares
@@ -15,7 +17,7 @@ from svmproba.solvers.features import fit_features
 
 torch = pytest.importorskip("torch", reason="work on a device needs torch")
 
-from svmproba.bootstrap.on_device import device_vote_shares  # noqa: E402
+from svmproba.bootstrap.on_device import device_count_votes, device_vote_shares  # noqa: E402
 
 CPU = torch.device("cpu")
 N, N_THETA, N_BAGS = 60, 3, 21
@@ -47,6 +49,17 @@ def test_tallies(drawn, measure):
     np.testing.assert_array_equal(found[0], votes, strict=True)
     np.testing.assert_allclose(found[1], reliability, rtol=1e-14, strict=True)
     assert (np.isnan(reliability[:, 3]) == (measure != "accuracy")).all()
+
+
+@pytest.mark.parametrize("n_bytes", [2**29, 1])
+def test_counted_votes(drawn, n_bytes, monkeypatch):
+    monkeypatch.setattr(devices, "CPU_BYTES", n_bytes)
+    members, X, positive, counts = drawn
+    coef = members.columns[0].T.reshape(N_THETA, N_BAGS, -1).copy()
+    tally = partial(tally_block, positive=positive, measure="g_mean")
+    task = (X, coef, members.intercept, counts, tally)
+    for found, expected in zip(device_count_votes(*task, CPU), count_votes(*task), strict=True):
+        np.testing.assert_array_equal(found, expected, strict=True)
 
 
 @pytest.mark.parametrize("n_bytes", [2**29, 1])

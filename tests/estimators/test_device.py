@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.datasets import make_classification
 
 from svmproba import BootstrapSVC, ConstrainedBootstrapSVC, ThresholdBootstrapSVC
+from svmproba.solvers import penalties
 
 torch = pytest.importorskip("torch", reason="device='torch' needs torch")
 
@@ -107,6 +108,25 @@ def test_relatives(data, model):
     X, y = data
     P = model.fit(X, y).predict_proba(X)
     assert ((P[:, 1] >= model.cut_) == (model.predict(X) == 1)).all()
+
+
+def test_constrained_members_of_large_tables(data, monkeypatch):
+    """They are fitted on the device: as good as those of the CPU, which go the same way."""
+    monkeypatch.setattr(penalties, "_LARGE", 0)
+    X, y = data
+    options = {**SMALL, "n_bootstraps": 5, "effort": "fast"}
+    floors = [{"min_tpr": 0.8}, {"min_tpr": 1.0}]
+    here = ConstrainedBootstrapSVC(**options).fit_floors(X, y, floors)
+    there = ConstrainedBootstrapSVC(**options, device="torch").fit_floors(X, y, floors)
+    for model, other in zip(here, there, strict=True):
+        assert not other.replaced_.any()
+        np.testing.assert_array_equal(other.counts_, model.counts_)
+        assert other.duality_gap_.mean() <= model.duality_gap_.mean() + 0.03
+        P, Q = model.predict_proba(X)[:, 1], other.predict_proba(X)[:, 1]
+        assert np.abs(P - Q).mean() <= 0.05
+    # Strictly: every positive record of every bag has its margin.
+    scores = there[1].coef_ @ X[y == 1].T + there[1].intercept_[:, :, None]
+    assert np.all(scores[:, there[1].counts_[:, y == 1] > 0] >= 1.0)
 
 
 def test_messages(data):

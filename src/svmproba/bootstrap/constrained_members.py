@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from svmproba.bootstrap.members import Members, Training, count_votes
 from svmproba.solvers.constrained_bags import fit_constrained
+from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.engine import Tally, fit_ensemble
 from svmproba.solvers.features import fit_features
 from svmproba.solvers.kernels import Rows
@@ -74,7 +75,8 @@ def fit_constrained_members(
     seed : int
         Of the search.
     device : str, default="cpu"
-        Where the plain SVMs are fitted; the search runs on the CPU.
+        Where the plain SVMs are fitted, the constrained ones of large tables, and votes counted;
+        the search for the constrained ones of smaller tables runs on the CPU.
 
     Returns
     -------
@@ -92,7 +94,16 @@ def fit_constrained_members(
         fixed: dict[str, Any] = {"weight": weight, "tol": tol, "tally": tally, "device": device}
         plain = fit_ensemble(rows, signs, counts, Cs, **fixed, **shared)
         found = fit_constrained(
-            rows, signs, masses, Cs, floors, plain=plain, effort=effort, seed=seed, **shared
+            rows,
+            signs,
+            masses,
+            Cs,
+            floors,
+            plain=plain,
+            effort=effort,
+            seed=seed,
+            device=device,
+            **shared,
         )
         for k, floor in enumerate(floors):
             replaced = np.isnan(found.intercept[k])
@@ -103,10 +114,22 @@ def fit_constrained_members(
                 proven = np.zeros(gap.shape, dtype=bool)
             else:
                 gap = _relative_gap(found.objective[k], found.bound[k], replaced)
-                votes = count_votes(rows, coef, intercept, counts, tally)
+                votes = _count_votes(rows, coef, intercept, counts, tally, device)
                 proven = (found.status[k] == OPTIMAL) & ~replaced
             by_floor[k].append((coef, intercept, gap, *votes, proven, replaced))
     return [_joined(feature_maps, fits) for fits in by_floor]
+
+
+def _count_votes(
+    rows: Any, coef: Floats, intercept: Floats, counts: Any, tally: Tally, device: str
+) -> tuple[Floats, Floats]:
+    """Tally the out-of-bag votes where the members were fitted; sparse rows on the CPU."""
+    torch_device = resolve_device(device)
+    if torch_device is None or not isinstance(rows, np.ndarray):
+        return count_votes(rows, coef, intercept, counts, tally)
+    from svmproba.bootstrap.on_device import device_count_votes
+
+    return device_count_votes(rows, coef, intercept, counts, tally, torch_device)
 
 
 def _relative_gap(objective: Floats, bound: Floats, replaced: NDArray[np.bool_]) -> Floats:

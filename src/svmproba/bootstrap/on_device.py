@@ -19,6 +19,7 @@ from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.reliability import reliability_from_counts
 from svmproba.bootstrap.votes import DECIMALS, HALF
 from svmproba.solvers.devices import memory_budget
+from svmproba.solvers.engine import Tally
 from svmproba.solvers.kernels import Rows
 
 Floats = NDArray[np.float64]
@@ -61,6 +62,46 @@ def tally_tensors(
     right_plus = twice.mul_(plus).sum(2, dtype=torch.int64)
     parts = map(_array, (n_plus, n_out - n_plus, voted.T, right_plus.T))
     return votes, reliability_from_counts(measure, *parts)
+
+
+def device_count_votes(
+    rows: Floats,
+    coef: Floats,
+    intercept: Floats,
+    counts: NDArray[np.unsignedinteger],
+    tally: Tally,
+    device: torch.device,
+) -> tuple[Floats, Floats]:
+    """Do what `svmproba.bootstrap.members.count_votes` does, on a device.
+
+    Parameters
+    ----------
+    rows, coef, intercept, counts, tally
+        As there.
+    device : torch.device
+        Where to compute.
+
+    Returns
+    -------
+    twice_votes : ndarray, shape (n_C, n_samples)
+        Summed over the bags.
+    reliability : ndarray, shape (n_C, n_bootstraps)
+        Of every member.
+    """
+    (n_C, n_bags, _), n = coef.shape, len(rows)
+    size = max(1, memory_budget(device) // (8 * _PER_SCORE * n_C * n))
+    columns = torch.as_tensor(rows, device=device).T
+    summed, stacked = np.zeros((n_C, n)), []
+    for first in range(0, n_bags, size):
+        block = slice(first, first + size)
+        w = torch.as_tensor(coef[:, block], device=device).transpose(0, 1)
+        bias = torch.as_tensor(intercept[:, block], device=device).T
+        votes, reliability = tally(
+            (w @ columns).add_(bias[:, :, None]), torch.as_tensor(counts[block], device=device)
+        )
+        summed += votes
+        stacked.append(reliability)
+    return summed, np.concatenate(stacked, axis=1)
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:

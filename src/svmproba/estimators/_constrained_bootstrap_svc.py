@@ -69,8 +69,9 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     n_components : int or None, default=None
         Number of Nyström landmarks beyond 4000 records; None: 300.
     device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
-        Where to fit the plain SVMs from which the members start, and to score records. The search
-        for the members runs on the CPU.
+        Where to fit the plain SVMs from which the members start, and to score records. The members
+        of tables of more than 400 000 numbers a bag are fitted there too, by rising penalties as
+        on the CPU; those of smaller tables are searched for on the CPU, which finds better ones.
     n_jobs : int or None, default=None
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None

@@ -26,7 +26,7 @@ from .problem import Array, certify_tensors
 #: Float64 numbers that a model needs at its peak for each record, and Hessians it holds.
 _PER_RECORD, _PER_HESSIAN = 10, 4
 #: One part of so many of the memory is for the products of columns.
-_PRODUCTS_SHARE = 6
+PRODUCTS_SHARE = 6
 #: Bags that tell which of two starts is the nearer one, and by which factor it has to be.
 _PILOTS, _NEARER = 8, 0.5
 
@@ -78,12 +78,10 @@ def make_task(
         Counts of bags on which the start is chosen.
     device : torch.device
     """
-    moved = [_moved(part, device) for part in (signs, targets, grid, *path)]
-    labels, wanted, Cs, point, alphas = moved
-    table = make_table(
-        _moved(rows, device), labels, wanted, memory_budget(device) // _PRODUCTS_SHARE
-    )
-    known = None if weight is None else _moved(weight, device)
+    parts = (moved(part, device) for part in (signs, targets, grid, *path))
+    labels, wanted, Cs, point, alphas = parts
+    table = make_table(moved(rows, device), labels, wanted, memory_budget(device) // PRODUCTS_SHARE)
+    known = None if weight is None else moved(weight, device)
     lack = wanted - point @ table.rows.T
     base = torch.ones_like(wanted) if known is None else known
     share = (alphas / (Cs[:, None] * base)).nan_to_num_(nan=0.0).clamp_(0.0, 1.0)
@@ -96,7 +94,8 @@ def make_task(
     return task._replace(start=_nearer_start(task, pilots[:_PILOTS]))
 
 
-def _moved(array: Any, device: torch.device) -> Tensor:
+def moved(array: Any, device: torch.device) -> Tensor:
+    """Copy an array to a device, in float64."""
     return torch.as_tensor(np.asarray(array, np.float64), device=device)
 
 
@@ -133,10 +132,10 @@ def _certify(
 
 def _base(task: Task, counts: Any) -> Tensor:
     """Bounds at C = 1, in one byte each where they are counts."""
-    moved = torch.as_tensor(counts, device=task.grid.device)
+    base = torch.as_tensor(counts, device=task.grid.device)
     if task.weight is not None:
-        return moved.to(torch.float64) * task.weight
-    return moved if moved.dtype == torch.uint8 else moved.to(torch.float64)
+        return base.to(torch.float64) * task.weight
+    return base if base.dtype == torch.uint8 else base.to(torch.float64)
 
 
 def _spread(task: Task, base: Tensor) -> Models:
@@ -148,10 +147,17 @@ def _spread(task: Task, base: Tensor) -> Models:
     return models._replace(records=records, place=torch.arange(len(k), device=base.device))
 
 
-def block_size(n: int, width: int, n_grid: int, n_bags: int, device: torch.device) -> int:
+def block_size(
+    n: int,
+    width: int,
+    n_grid: int,
+    n_bags: int,
+    device: torch.device,
+    per_record: int = _PER_RECORD,
+) -> int:
     """Bags a block: what fits beside the products of columns."""
-    per_model = 8 * (_PER_RECORD * n + _PER_HESSIAN * width**2)
-    left = memory_budget(device) - memory_budget(device) // _PRODUCTS_SHARE
+    per_model = 8 * (per_record * n + _PER_HESSIAN * width**2)
+    left = memory_budget(device) - memory_budget(device) // PRODUCTS_SHARE
     return int(max(1, min(n_bags, left // (n_grid * per_model))))
 
 

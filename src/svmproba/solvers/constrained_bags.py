@@ -2,26 +2,31 @@
 
 One compiled call follows one bag through the grid of C; each problem starts from its neighbours'
 choices (see :mod:`~svmproba.solvers.search`). Bags are independent, so the result does not depend
-on the number of jobs.
+on the number of jobs. On a device, the weights of large tables are found for a block of bags at
+once (:mod:`~svmproba.solvers.batched_penalties`), and made strictly feasible here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .constrained import prepare, run_search
+from .devices import resolve_device
 from .engine import Ensemble, fit_ensemble
+from .lagrangian import DIRECT_WIDTH
 from .penalties import is_large, penalty_path
-from .polish import needed_mass, polish
+from .polish import confirm, needed_mass, polish
 from .problem import Array
 from .search import FEASIBLE, NONE_FOUND, OPTIMAL
-from .tasks import Parcel, run_tasks
+from .tasks import Parcel, one_blas_thread, run_tasks
 
 #: Convex solutions spent on one problem, by effort; neighbours share what they find.
 EFFORT = {"fast": 12, "default": 300, "thorough": 1500}
+#: Points of a bag, (n_C, n_floors, d + 1), and lower bounds, (n_C, n_floors), from a device.
+_Found = tuple[Array, Array]
 
 
 class ConstrainedEnsemble(NamedTuple):
@@ -46,6 +51,7 @@ def fit_constrained(
     n_jobs: int | None = None,
     seed: int = 0,
     report: Callable[[int], None] | None = None,
+    device: str = "cpu",
 ) -> ConstrainedEnsemble:
     """Solve the constrained SVM of every bag for every C and all floors.
 
@@ -71,6 +77,10 @@ def fit_constrained(
     seed : int, default=0
     report : callable, optional
         Called with the number of bags just finished.
+    device : str, default="cpu"
+        See :func:`~svmproba.solvers.devices.resolve_device`. Another device than ``"cpu"`` takes
+        large tables of fewer than 400 columns; the others are left to the search on the CPU,
+        which finds better points.
 
     Returns
     -------
@@ -80,26 +90,59 @@ def fit_constrained(
     if effort not in EFFORT:
         raise ValueError(f"effort must be one of {tuple(EFFORT)}, got {effort!r}.")
     grid, floors = np.array(grid, np.float64), np.array(floors, np.float64)
-    free = ~floors.any(axis=1)
-    if free.any() and plain is None:
-        plain = fit_ensemble(rows, signs, counts, grid, n_jobs=n_jobs)
+    free, n_here = ~floors.any(axis=1), np.count_nonzero(counts, axis=1)
+    torch_device = resolve_device(device)
+    if rows.shape[1] + 1 > DIRECT_WIDTH or not is_large(int(n_here.min()), rows.shape[1]):
+        torch_device = None
+    if plain is None and (free.any() or torch_device is not None):
+        plain = fit_ensemble(rows, signs, counts, grid, n_jobs=n_jobs, device=device)
     shape = (len(floors), len(grid), counts.shape[0])
     coef, intercept = np.empty((*shape, rows.shape[1])), np.empty(shape)
     values, bound, status = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
     parcel = Parcel((rows, signs, grid, floors, EFFORT[effort], seed), tuple, tuple)
-    for b, result in run_tasks(_fit_bag, parcel, counts, n_jobs):
-        coef[:, :, b], intercept[:, :, b] = result[0], result[1]
-        values[:, :, b], bound[:, :, b], status[:, :, b] = result[2:]
-        if report is not None:
-            report(1)
+    for first, pieces in _batches(rows, signs, counts, grid, floors, plain, torch_device):
+        for place, result in run_tasks(_run_bag, parcel, pieces, n_jobs):
+            b = first + place
+            coef[:, :, b], intercept[:, :, b] = result[0], result[1]
+            values[:, :, b], bound[:, :, b], status[:, :, b] = result[2:]
+            if report is not None:
+                report(1)
     if plain is not None:
         coef[free], intercept[free] = plain.coef, plain.intercept
     return ConstrainedEnsemble(coef, intercept, values, bound, status)
 
 
-def _fit_bag(content: tuple[Any, ...], counts: Any) -> tuple[Array, Array, Array, Array, Any]:
+def _batches(
+    rows: Any,
+    signs: Array,
+    counts: Any,
+    grid: Array,
+    floors: Array,
+    plain: Ensemble | None,
+    device: Any,
+) -> Iterator[tuple[int, list[tuple[Any, _Found | None]]]]:
+    """Yield the first place of some bags, and their counts with what a device found for them."""
+    if device is None or plain is None:
+        yield 0, [(counted, None) for counted in counts]
+        return
+    from .batched_penalties import find_points
+
+    weights = (np.array(counted, np.float64) for counted in counts)
+    needs = np.array([[needed_mass(signs, c, *floor) for floor in floors] for c in weights])
+    for part, point, bound in find_points(rows, signs, counts, grid, needs, plain, device):
+        yield part.start, list(zip(counts[part], zip(point, bound, strict=True), strict=True))
+
+
+def _run_bag(content: tuple[Any, ...], piece: tuple[Any, _Found | None]) -> tuple[Any, ...]:
+    with one_blas_thread():  # bags run side by side
+        return _fit_bag(content, piece)
+
+
+def _fit_bag(
+    content: tuple[Any, ...], piece: tuple[Any, _Found | None]
+) -> tuple[Array, Array, Array, Array, Any]:
     """Models of one bag: weights, bias, objective, bound, status, each (n_floors, n_C, ...)."""
-    rows, signs, grid, floors, solves, seed = content
+    (rows, signs, grid, floors, solves, seed), (counts, known) = content, piece
     weight = np.array(counts, np.float64)
     n_floors, n_grid, d = len(floors), len(grid), rows.shape[1]
     shape = (n_floors, n_grid)
@@ -112,8 +155,8 @@ def _fit_bag(content: tuple[Any, ...], counts: Any) -> tuple[Array, Array, Array
         return np.zeros((*shape, d)), np.full(shape, sign), zero, zero, np.full(shape, OPTIMAL)
     needs = np.array([needed_mass(signs, weight, *floor) for floor in floors])
     here = np.flatnonzero(weight > 0.0)
-    if is_large(len(here), d):
-        return _large_bag(rows[here], signs[here], weight[here], grid, needs)
+    if known is not None or is_large(len(here), d):
+        return _large_bag(rows[here], signs[here], weight[here], grid, needs, known)
     bag = prepare(rows, signs, weight, n_floors)
     points, found, codes, _ = run_search(bag, grid, needs, solves, seed, np.zeros(0, np.bool_))
     part, y, c = rows[bag.here], signs[bag.here], weight[bag.here]
@@ -137,15 +180,36 @@ def _fit_bag(content: tuple[Any, ...], counts: Any) -> tuple[Array, Array, Array
 
 
 def _large_bag(
-    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array
+    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array, known: _Found | None
 ) -> tuple[Array, Array, Array, Array, Any]:
     """Models of a large bag, as in `_fit_bag`."""
     shape = (len(needs), len(grid))
     coef, intercept = np.full((*shape, rows.shape[1]), np.nan), np.full(shape, np.nan)
     values, codes = np.full(shape, np.inf), np.full(shape, NONE_FOUND)
-    points, lower = penalty_path(rows, signs, weight, grid, needs)
+    if known is None:
+        points, lower = penalty_path(rows, signs, weight, grid, needs)
+    else:
+        points, lower = _polish_all(rows, signs, weight, grid, needs, known[0]), known[1]
     for (j, k), best in points.items():
         if best is not None:
             coef[k, j], intercept[k, j], values[k, j] = best
             codes[k, j] = FEASIBLE
     return coef, intercept, values, np.minimum(lower.T, values), codes
+
+
+def _polish_all(
+    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array, point: Array
+) -> dict[tuple[int, int], Any]:
+    """Make points strictly feasible; as `penalty_path` returns them."""
+    n_grid, n_floors, width = point.shape
+    flat = point.reshape(-1, width)
+    raw = np.ascontiguousarray((rows @ flat[:, :-1].T).T)
+    all_C, all_needs = np.repeat(grid, n_floors), np.tile(needs, (n_grid, 1))
+    found = confirm(raw, signs, weight, all_C, all_needs, flat[:, :-1], flat[:, -1])
+    points: dict[tuple[int, int], Any] = {}
+    for i, best in enumerate(zip(*found, strict=True)):
+        points[divmod(i, n_floors)] = best
+        if best[2] == np.inf:  # larger weights are needed, or there is no such point
+            again = polish(rows, signs, weight, all_C[i], all_needs[i], flat[i, :-1])
+            points[divmod(i, n_floors)] = again
+    return points

@@ -119,7 +119,9 @@ def penalty_path(
                 last[k] = None
             while True:
                 candidates, below, choice = _candidates(work, C, need, plain, last[k])
-                polished = [polish(rows, signs, weight, C, need, w[: problem.d]) for w in candidates]
+                polished = [
+                    polish(rows, signs, weight, C, need, w[: problem.d]) for w in candidates
+                ]
                 best = min(polished, key=_value)
                 bound[j, k] = max(bound[j, k], below)
                 points[j, k] = best

@@ -105,6 +105,48 @@ def polish(
     return None
 
 
+def confirm(
+    raw: Array, signs: Array, weight: Array, C: Array, need: Array, coef: Array, bias: Array
+) -> tuple[Array, Array, Array]:
+    """Scale many points up by 1e-9, as `polish` does, and tell what they are worth.
+
+    Parameters
+    ----------
+    raw : array of shape (m, n)
+        Scores without the bias, ``coef @ rows.T``. Overwritten.
+    signs, weight : arrays of shape (n,)
+    C : array of shape (m,)
+    need : array of shape (m, 3)
+    coef, bias : arrays of shape (m, d) and (m,)
+
+    Returns
+    -------
+    coef, intercept, objective : arrays of shape (m, d), (m,) and (m,)
+        The objective is infinite where the floors do not hold or the bias is infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> signs, need = np.array([1.0, -1.0]), np.array([[1.0, 0.0, 0.0]] * 2)
+    >>> raw, coef, bias = np.array([[0.0, 1.0]] * 2), np.ones((2, 1)), np.array([1.0, 0.5])
+    >>> confirm(raw, signs, np.ones(2), np.ones(2), need, coef, bias)[2].round(6)
+    array([3.5, inf])
+    """
+    largest = np.maximum(raw.max(axis=1), -raw.min(axis=1))
+    strict = (1.0 + _STRICT + 8.0 * np.finfo(float).eps * largest)[:, None]
+    known = np.isfinite(bias)
+    coef, bias = strict * coef, strict[:, 0] * np.where(known, bias, 0.0)
+    raw *= strict
+    raw += bias[:, None]
+    margins = np.multiply(raw, signs, out=raw)
+    groups = np.stack([weight * (signs > 0.0), weight * (signs < 0.0), weight], 1)
+    held = (margins >= 1.0).astype(np.float64) @ groups
+    slack = np.maximum(np.subtract(1.0, margins, out=margins), 0.0, out=margins)
+    value = 0.5 * np.einsum("mj,mj->m", coef, coef) + C * (slack @ weight)
+    fits = known & (held >= need - 1e-9).all(axis=1)
+    return coef, bias, np.where(fits, value, np.inf)
+
+
 def _best_bias(scores: Array, signs: Array, weight: Array, need: Array) -> float | None:
     """Return the bias of least loss among those that satisfy the floors."""
     edge = signs - scores
