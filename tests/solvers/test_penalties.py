@@ -8,10 +8,13 @@ import pytest
 from svmproba.solvers import penalties
 from svmproba.solvers.constrained import prepare, solve_constrained
 from svmproba.solvers.constrained_bags import fit_constrained
+from svmproba.solvers.lagrangian import new_state
 from svmproba.solvers.moves import FAILURES, move
 from svmproba.solvers.penalties import penalty_path
 from svmproba.solvers.pivots import ALPHA, CAP
 from svmproba.solvers.polish import needed_mass, rates
+from svmproba.solvers.problem import Problem
+from svmproba.solvers.rows import signed_rows
 
 from .twins import Instance, bags, clarabel_solution, records
 
@@ -63,6 +66,17 @@ def test_all_positives_is_certified(path):
         assert bound[j, 4] <= exact * (1 + 1e-7)
         assert points[j, 4][2] == pytest.approx(exact, rel=2e-3)
         assert bound[j, 4] == pytest.approx(exact, rel=2e-3)
+
+
+def test_hard_margins_missed_by_a_little_still_prove_something(path):
+    rows, signs, weight, _, _, bound = path
+    table, width = signed_rows(rows, signs)
+    problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), np.zeros((0, 0)))
+    work = penalties._Work(problem, new_state(problem, width), rows, weight)
+    bounds = np.where(signs > 0.0, np.inf, GRID[1] * weight)
+    point, alphas = penalties._solve(work, bounds, np.zeros(width))
+    missed = penalties._bound(work, bounds, 0.99 * point, alphas)
+    assert missed == pytest.approx(bound[1, 4], rel=1e-3)
 
 
 def test_large_tables_go_this_way(monkeypatch):

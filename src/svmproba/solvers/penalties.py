@@ -59,15 +59,20 @@ def _solve(work: _Work, bounds: Array, point: Array) -> tuple[Array, Array]:
 
 
 def _bound(work: _Work, bounds: Array, point: Array, alphas: Array) -> float:
-    """Return the dual value of a convex problem, 0 where nothing is proven."""
+    """Return the dual value of a convex problem, 0 where nothing is proven.
+
+    Hard margins get bounds that no multiplier exceeds: what bounds this relaxation bounds the
+    problem too, and holds where a margin is missed by a little.
+    """
     p = work.problem
+    bounds = np.where(np.isinf(bounds), alphas.max(), bounds)
     coef, bias = point[: p.d], point[p.d]
     gap, scores = certify(
         work.rows, p.signs, p.targets, bounds[None], np.ones(1),
         np.ascontiguousarray(coef)[None, None], np.full((1, 1), bias), alphas[None, None].copy(),
     )  # fmt: skip
     slack = np.maximum(1.0 - p.signs * scores[0, 0], 0.0)
-    primal = 0.5 * coef @ coef + slack[slack > 0.0] @ bounds[slack > 0.0]
+    primal = 0.5 * coef @ coef + slack @ bounds
     return float(primal * (1.0 - gap[0, 0])) if gap[0, 0] < 1.0 else 0.0
 
 
