@@ -174,9 +174,7 @@ def check_request(
     resolve_device(device)
     wanted = tuple(sorted(set(tables))) or tuple(METHODS_OF_TABLE)
     needed = dict.fromkeys(method for number in wanted for method in METHODS_OF_TABLE[number])
-    families, missing = choose_families(methods or list(needed))
-    for method in missing:
-        print(f"{method} is skipped: this version of svmproba does not have it", file=sys.stderr)
+    families = choose_families(methods or list(needed))
     return Request(
         plan,
         tuple(dict.fromkeys(datasets)) or PAPER_DATASETS,

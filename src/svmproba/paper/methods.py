@@ -153,7 +153,7 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-def choose_families(methods: Sequence[str]) -> tuple[list[str], list[str]]:
+def choose_families(methods: Sequence[str]) -> list[str]:
     """Families that serve some methods.
 
     Parameters
@@ -163,24 +163,19 @@ def choose_families(methods: Sequence[str]) -> tuple[list[str], list[str]]:
 
     Returns
     -------
-    families : list of str
+    list of str
         Keys of ``FAMILIES``, in its order.
-    missing : list of str
-        Methods that this version of the package does not have.
 
     Examples
     --------
     >>> from svmproba.paper.methods import choose_families
     >>> choose_families(["platt", "ebb_best", "cebb1"])
-    (['ebb', 'platt'], [])
+    ['ebb', 'platt']
     """
     unknown = [method for method in methods if method not in METHODS]
     if unknown:
         raise ValueError(f"methods must be of {', '.join(METHODS)}; got {', '.join(unknown)}")
-    has_cebb2 = hasattr(svmproba, "ConstrainedBootstrapSVC")
-    missing = [method for method in methods if method == "cebb2" and not has_cebb2]
-    wanted = set(methods) - set(missing)
-    return [name for name, family in FAMILIES.items() if wanted & set(family.methods)], missing
+    return [name for name, family in FAMILIES.items() if {*methods} & {*family.methods}]
 
 
 def recipe_of(family: str, **setting: Any) -> str:
