@@ -87,10 +87,13 @@ def cpu_seconds(processes: Sequence[Any]) -> float:
 
 
 def spin(seconds: float, size: int) -> tuple[float, Any]:
-    """Multiply matrices for some CPU seconds; return how many they were, and some bytes."""
-    start, square = time.thread_time(), np.ones((300, 300))
+    """Sort numbers for some CPU seconds; return how many seconds they were, and some bytes.
+
+    No products: threads of BLAS go on spinning after one, at the cost of what is measured next.
+    """
+    start, numbers = time.thread_time(), np.random.default_rng(0).random(10_000)
     while time.thread_time() - start < seconds:
-        square @ square
+        np.sort(numbers)
     return time.thread_time() - start, np.ones(size, np.uint8)
 
 
