@@ -8,6 +8,7 @@ _NEEDS = {
         "solvers/batched.py",
         "solvers/batched_newton.py",
         "solvers/batched_ops.py",
+        "solvers/batched_penalties.py",
     ),
     "triton": ("solvers/batched_kernels.py",),
 }
