@@ -153,10 +153,15 @@ def _candidates(
     found = [np.zeros(len(point)), point]  # the constant classifier and the plain one
     if lead[chosen].min(initial=0.0) >= 0.0:
         return found, 0.0, None
+    masses = np.array([weight[signs > 0.0].sum(), weight[signs < 0.0].sum(), weight.sum()])
+    # Where the floors leave no choice, penalties relax the problem, and what bounds them bounds it.
+    every, below = np.all((need == 0.0) | (need > masses - 1e-9)), 0.0
     if start is not None:
         chosen, point = start
     for _ in range(_ROUNDS if start is None else 0):
-        point, _ = _solve(work, np.where(chosen, factor * C, C) * weight, point)
+        bounds = np.where(chosen, factor * C, C) * weight
+        point, alphas = _solve(work, bounds, point)
+        below = max(below, _bound(work, bounds, point, alphas)) if every else 0.0
         found.append(point)
         lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
         chosen = _choose(lead, signs, weight, need)
@@ -165,7 +170,5 @@ def _candidates(
         factor *= 2.0
     bounds = np.where(chosen, np.inf, C * weight)
     point, alphas = _solve(work, bounds, point)
-    masses = np.array([weight[signs > 0.0].sum(), weight[signs < 0.0].sum(), weight.sum()])
-    every = np.all((need == 0.0) | (need > masses - 1e-9))
-    below = _bound(work, bounds, point, alphas) if every else 0.0
+    below = max(below, _bound(work, bounds, point, alphas)) if every else 0.0
     return [*found, point], below, (chosen, point)
