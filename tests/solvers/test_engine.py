@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 import svmproba
-from svmproba.solvers import engine
+from svmproba.solvers import bag_blocks, engine
 from svmproba.solvers.engine import fit_ensemble
 from svmproba.solvers.features import fit_features
 from svmproba.solvers.newton import solve_path
@@ -82,7 +82,7 @@ def test_portions_do_not_change_the_result(task, bags_at_once, monkeypatch):
         return tally(scores, counts)
 
     fit = fit_ensemble(*task, tally=tally, n_jobs=1)
-    monkeypatch.setattr(engine, "BLOCK_BYTES", bags_at_once * 2 * 8 * 11 * task[0].shape[0])
+    monkeypatch.setattr(bag_blocks, "BLOCK_BYTES", bags_at_once * 2 * 8 * 11 * task[0].shape[0])
     assert_bitwise(fit, fit_ensemble(*task, tally=note, n_jobs=1))
     assert max(seen) == bags_at_once
     assert sum(seen) == 23
@@ -129,8 +129,8 @@ def test_shapes_and_tallies(task):
 
 
 def test_hardly_a_bag_is_solved_twice(task, monkeypatch):
-    solve, calls = engine._solve, []
-    monkeypatch.setattr(engine, "_solve", lambda *args: calls.append(args) or solve(*args))
+    solve, calls = bag_blocks._solve, []
+    monkeypatch.setattr(bag_blocks, "_solve", lambda *args: calls.append(args) or solve(*args))
     fit_ensemble(*task, n_jobs=1)
     assert 23 <= len(calls) <= 23 + 3 + 1  # the full sample and two bags guide the others
 
@@ -194,7 +194,7 @@ def test_extreme_C(C, n_bags, d):
 @pytest.mark.parametrize("kernel_rows", [0, 4000])
 @pytest.mark.parametrize("d", [1, 60, 450])
 def test_records_that_tell_nothing(d, kernel_rows, monkeypatch):
-    monkeypatch.setattr(engine, "_KERNEL_ROWS", kernel_rows)
+    monkeypatch.setattr(bag_blocks, "_KERNEL_ROWS", kernel_rows)
     signs = np.where(np.arange(30) < 10, 1.0, -1.0)
     for rows in (np.zeros((30, d)), np.ones((30, d)), sparse.csr_array((30, d))):
         fit = fit_ensemble(rows, signs, bags(signs, 6), GRID)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from svmproba.solvers import engine, homotopy
+from svmproba.solvers import bag_blocks, engine, homotopy
 from svmproba.solvers.engine import fit_ensemble
 
 from .twins import Instance, clarabel_solution, objective
@@ -32,13 +32,13 @@ def draw(n, seed=0, n_bags=N_BAGS):
 @pytest.fixture
 def walked(monkeypatch):
     """Note how many values of C each call of the path solved."""
-    calls, walk_path = [], engine.walk_path
+    calls, walk_path = [], bag_blocks.walk_path
 
     def note(*arguments):
         calls.append(walk_path(*arguments))
         return calls[-1]
 
-    monkeypatch.setattr(engine, "walk_path", note)
+    monkeypatch.setattr(bag_blocks, "walk_path", note)
     return calls
 
 
@@ -68,7 +68,7 @@ def test_newton_steps_find_the_same_models(monkeypatch, walked):
     task = scale(X), np.where(y == 1, 1.0, -1.0), draw(len(y)), GRID
     fit = fit_ensemble(*task, tol=1e-6)
     assert walked == [len(GRID)] * N_BAGS
-    monkeypatch.setattr(engine, "find_route", lambda *_: None)
+    monkeypatch.setattr(bag_blocks, "find_route", lambda *_: None)
     other = fit_ensemble(*task, tol=1e-6)
     assert max(fit.gap.max(), other.gap.max()) <= 1e-6
     np.testing.assert_allclose(fit.coef, other.coef, atol=0.05)
@@ -91,7 +91,7 @@ def test_jobs_and_blocks_change_nothing(monkeypatch, walked):
 @pytest.mark.parametrize("solved", [0, 4])
 def test_a_bag_that_is_given_up_is_solved_by_newton_steps(monkeypatch, solved):
     rows, signs = gaussians(3)
-    walk_path = engine.walk_path
+    walk_path = bag_blocks.walk_path
 
     def give_up(*arguments):
         walk_path(*arguments)
@@ -99,7 +99,7 @@ def test_a_bag_that_is_given_up_is_solved_by_newton_steps(monkeypatch, solved):
         coef[solved:], alphas[solved:] = 0.0, 0.0
         return solved
 
-    monkeypatch.setattr(engine, "walk_path", give_up)
+    monkeypatch.setattr(bag_blocks, "walk_path", give_up)
     fit = fit_ensemble(rows, signs, draw(len(rows)), GRID)
     assert fit.gap.max() <= 1e-3
 

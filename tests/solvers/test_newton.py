@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.svm import SVC
 
-from svmproba.solvers import engine
+from svmproba.solvers import bag_blocks
 from svmproba.solvers.engine import fit_ensemble
 from svmproba.solvers.features import fit_features
 
@@ -64,7 +64,7 @@ def test_twins(name, reference):
 
 @pytest.mark.parametrize("name", ["square", "very wide", "text", "mixed bounds, very wide"])
 def test_twins_without_a_kernel_matrix(name, monkeypatch):
-    monkeypatch.setattr(engine, "_KERNEL_ROWS", 0)
+    monkeypatch.setattr(bag_blocks, "_KERNEL_ROWS", 0)
     case = CASES[name]()
     fixed, named = case.arguments()
     check_twin(case, fit_ensemble(*fixed, **named, tol=TIGHT, n_jobs=1), "clarabel")

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba.bootstrap.members import Members, Training, count_votes
+from svmproba.solvers.bag_blocks import Tally
 from svmproba.solvers.constrained_bags import fit_constrained
 from svmproba.solvers.devices import resolve_device
-from svmproba.solvers.engine import Tally, fit_ensemble
+from svmproba.solvers.engine import fit_ensemble
 from svmproba.solvers.features import fit_features
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.search import OPTIMAL

@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba.bootstrap.members import Members, Training, count_votes
-from svmproba.solvers.engine import Tally, fit_ensemble
+from svmproba.solvers.bag_blocks import Tally
+from svmproba.solvers.engine import fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import product_vote_shares, vote_shares
-from svmproba.solvers.engine import Tally, fit_ensemble
+from svmproba.solvers.bag_blocks import Tally
+from svmproba.solvers.engine import fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 

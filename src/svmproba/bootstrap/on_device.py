@@ -18,8 +18,8 @@ from torch import Tensor
 from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.reliability import reliability_from_counts
 from svmproba.bootstrap.votes import DECIMALS, HALF
+from svmproba.solvers.bag_blocks import Tally
 from svmproba.solvers.devices import memory_budget
-from svmproba.solvers.engine import Tally
 from svmproba.solvers.kernels import Rows
 
 Floats = NDArray[np.float64]
