@@ -68,6 +68,18 @@ def test_profile_is_what_its_definition_says(seed, decimals):
     assert found.squares == pytest.approx(squares, abs=1e-9)
 
 
+@pytest.mark.parametrize("n_bags", [1, 2, 40, 101])
+@pytest.mark.parametrize("draw", ["normal", "exponential"])  # the latter's mean is far above
+def test_medians_of_many_bags(n_bags, draw):
+    intercept = getattr(np.random.default_rng(n_bags), draw)(size=(5, n_bags))
+    members, X = members_of(np.zeros((5, n_bags, 2)), intercept), np.zeros((3, 2))
+    expected = np.sort(intercept, axis=1)[:, n_bags // 2]
+    found = profile_records(members, X, np.full(5, 0.2))
+    assert np.array_equal(found.medians, np.repeat(expected[:, np.newaxis], 3, axis=1))
+    far = np.abs(expected - intercept.mean(axis=1)) > 0.25 * intercept.std(axis=1)
+    assert draw == "normal" or n_bags < 101 or far.any()  # both looks are taken
+
+
 def test_without_bags_all_of_them_count():
     members, X, _, rho, _ = case(3)
     found = profile_records(members, X, rho)

@@ -127,6 +127,13 @@ def test_row_blocks_cover_all_rows_within_the_budget(n_rows, width):
     assert longest == 1 or longest * width * 8 <= 16 * 2**20
 
 
+@pytest.mark.parametrize(("n_rows", "n_blocks"), [(15, 1), (16, 1), (40, 3), (512, 16), (999, 17)])
+def test_row_blocks_for_many_threads(n_rows, n_blocks):
+    blocks = row_blocks(n_rows, 1, n_least=16)
+    assert len(blocks) == n_blocks
+    assert blocks[-1].stop == n_rows
+
+
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
 def test_map_blocks_keeps_the_order(n_jobs):
     blocks = [slice(k, k + 1) for k in range(20)]

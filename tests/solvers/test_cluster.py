@@ -15,7 +15,7 @@ import pytest
 
 import svmproba
 from svmproba.solvers.engine import fit_ensemble
-from svmproba.solvers.tasks import Parcel, in_threads, one_blas_thread, run_tasks
+from svmproba.solvers.tasks import Parcel, in_threads, run_tasks
 
 START = """
 import os, pathlib, signal, sys
@@ -199,18 +199,3 @@ def test_an_error_in_a_task_is_raised_at_once():
     with pytest.raises(ZeroDivisionError):
         list(run_tasks(fail, Parcel(None, str, str), [1], 1))
     assert calls == [1]
-
-
-def test_threads_of_the_linear_algebra_come_back():
-    from threadpoolctl import threadpool_info, threadpool_limits
-
-    def blas_threads():
-        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-
-    with threadpool_limits(2, user_api="blas"):
-        before = blas_threads()
-        with one_blas_thread():
-            with one_blas_thread():
-                assert blas_threads() == {1}
-            assert blas_threads() == {1}
-        assert blas_threads() == before

@@ -91,11 +91,11 @@ def test_portions_do_not_change_the_result(task, bags_at_once, monkeypatch):
 @pytest.mark.parametrize(
     ("n", "n_workers", "threads", "processes"),
     [
-        (900, 1, 125, 125),  # 5 million scores: four blocks for processes
-        (900, 2, 63, 125),
+        (900, 1, 125, 423),  # 5 million scores: little enough for one block a worker
+        (900, 2, 63, 250),
         (900, 4, 32, 125),
         (900, 8, 16, 63),  # no worker is left without a block
-        (20, 2, 63, 128),
+        (20, 2, 63, 250),
         (24_304, 2, 15, 15),
         (10**7, 2, 1, 1),
     ],

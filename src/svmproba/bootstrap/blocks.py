@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import joblib
-import threadpoolctl
 
-BLOCK_BYTES = 16 * 2**20
+from svmproba.solvers.threads import as_done, blas_threads
+
+BLOCK_BYTES, LEAST_ROWS = 16 * 2**20, 16
 
 Result = TypeVar("Result")
 
 
-def row_blocks(n_rows: int, width: int) -> list[slice]:
-    """Cut a table into blocks of rows that need about 16 MiB each.
+def row_blocks(n_rows: int, width: int, n_least: int = 1) -> list[slice]:
+    """Cut a table into blocks of rows that need at most about 16 MiB each.
 
     The cut depends on the shape alone, never on the number of threads.
 
@@ -24,6 +25,8 @@ def row_blocks(n_rows: int, width: int) -> list[slice]:
         Number of rows.
     width : int
         Float64 numbers needed at once per row.
+    n_least : int, default=1
+        Number of blocks at least, of 16 rows at least: so many threads have equal shares.
 
     Returns
     -------
@@ -36,7 +39,7 @@ def row_blocks(n_rows: int, width: int) -> list[slice]:
     >>> row_blocks(1000, width=4096)
     [slice(0, 512, None), slice(512, 1000, None)]
     """
-    size = max(1, BLOCK_BYTES // (8 * max(1, width)))
+    size = max(1, min(BLOCK_BYTES // (8 * max(1, width)), max(n_rows // n_least, LEAST_ROWS)))
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
@@ -65,6 +68,6 @@ def map_blocks(
     if n_threads <= 1:
         return [function(block) for block in blocks]
     per_thread = max(1, joblib.cpu_count() // n_threads)
-    with threadpoolctl.threadpool_limits(per_thread, user_api="blas"):
-        parallel = joblib.Parallel(n_jobs=n_threads, require="sharedmem")
-        return list(parallel(joblib.delayed(function)(block) for block in blocks))
+    with blas_threads(per_thread):
+        results = dict(as_done(function, blocks, n_threads))
+    return [results[place] for place in range(len(blocks))]

@@ -25,6 +25,8 @@ Bools = NDArray[np.bool_]
 N_PILOTS = 200
 MAX_CUTS = 100
 N_CELLS = 1024
+#: Blocks of records at least.
+N_BLOCKS = 16
 
 
 class Profile(NamedTuple):
@@ -124,12 +126,12 @@ def profile_records(
             counted = np.ascontiguousarray((counts[:, block] == 0).T)
         mean, medians = np.full((n, n_theta), np.nan), np.full((n, n_theta), np.nan)
         median, shares = np.full(n, np.nan), np.zeros((n, len(cuts)))
-        work = np.empty((6, n_theta * n_bags)), np.empty(n_bags, np.int64)
+        work = np.empty((7, n_theta * n_bags)), np.empty(n_bags, np.int64)
         profile_rows(scores, counted, rho, cuts, *cells, *work, mean, medians, median, shares)
         shares[np.isnan(median)] = np.nan
         return mean, medians, median, *_class_sums(shares, labels[block])
 
-    blocks = row_blocks(X.shape[0], X.shape[1] + scores_width(members) + len(cuts))
+    blocks = row_blocks(X.shape[0], X.shape[1] + scores_width(members) + len(cuts), N_BLOCKS)
     parts = zip(*map_blocks(block_profile, blocks, n_jobs), strict=True)
     mean, medians, median, hits, squares = parts
     return Profile(
@@ -208,7 +210,7 @@ def _pilot_scores(
         scores = member_scores(members, rows[block])
         return scores.mean(axis=2), np.abs(np.swapaxes(scores, 1, 2)[left_out[block]])
 
-    blocks = row_blocks(rows.shape[0], rows.shape[1] + 2 * scores_width(members))
+    blocks = row_blocks(rows.shape[0], rows.shape[1] + 2 * scores_width(members), N_BLOCKS // 4)
     mean, sizes = map(np.concatenate, zip(*map_blocks(block_scores, blocks, n_jobs), strict=True))
     if len(sizes) == 0:
         return mean, np.zeros(mean.shape[1]), 0.0

@@ -25,7 +25,7 @@ from .pieces import new_walk
 from .problem import Array, Problem, certify, product
 from .rows import signed_rows
 from .sweeps import solve_sweeps
-from .tasks import one_blas_thread
+from .threads import blas_threads
 
 #: Memory that one running block may use for scores and multipliers: it takes a portion of its bags
 #: at a time, so that large blocks need no more than small ones. A single bag is the least.
@@ -37,6 +37,8 @@ _KERNEL_ROWS, _KERNEL_WIDTH, _LARGE_PRODUCT = 4000, 32, 10**9
 _KERNEL_BLOCK = 1024
 #: Multiple of the margins' movement in a few bags that bounds the working rows.
 _WIDTHS = 2.5
+
+NO_KERNEL = np.empty((0, 0))
 
 Tally = Callable[[Any, Any], tuple[Array, Array]]
 
@@ -57,18 +59,25 @@ class Shared(NamedTuple):
     route: Route | None = None
 
 
-def choose_method(problem: Problem, width: int, hard: bool) -> str:
+def choose_method(n: int, width: int, hard: bool) -> str:
     """Name of the fastest method; pair steps do not know hard margins."""
-    if width <= DIRECT_WIDTH or (hard and problem.kernel.shape[0]):
+    if width <= DIRECT_WIDTH or (hard and n <= _KERNEL_ROWS):
         return "newton"
-    return "pairs" if problem.kernel.shape[0] else "sweeps"
+    return "pairs" if n <= _KERNEL_ROWS else "sweeps"
 
 
-def kernel_matrix(rows: Any, signs: Array, width: int, n_workers: int) -> Array:
-    """Kernel matrix of the signed rows without the bias, or an empty one."""
+def with_kernel(shared: Shared, n_workers: int = 1) -> Shared:
+    """Add the kernel matrix of the signed rows without the bias, where the method uses one."""
+    n = shared.problem.signs.shape[0]
+    if n > _KERNEL_ROWS or shared.width < _KERNEL_WIDTH or shared.method == "homotopy":
+        return shared
+    kernel = _kernel_matrix(shared.rows, shared.problem.signs, n_workers)
+    return shared._replace(problem=shared.problem._replace(kernel=kernel))
+
+
+def _kernel_matrix(rows: Any, signs: Array, n_workers: int) -> Array:
+    """Products of all pairs of signed rows."""
     n, d = rows.shape
-    if n > _KERNEL_ROWS or width < _KERNEL_WIDTH:
-        return np.empty((0, 0))
     if isinstance(rows, np.ndarray):
         kernel = np.empty((n, n))
 
@@ -79,7 +88,7 @@ def kernel_matrix(rows: Any, signs: Array, width: int, n_workers: int) -> Array:
         # Threads of our own: those of BLAS change the rounding with their number, and go on
         # spinning after a product, which would steal the first milliseconds.
         n_threads = min(n_workers, cpu_count()) if n * n * d > _LARGE_PRODUCT else 1
-        with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
+        with blas_threads(), ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(fill, range(0, n, _KERNEL_BLOCK)))
     else:
         kernel = (rows @ rows.T).toarray()
@@ -117,18 +126,16 @@ def full_path(shared: Shared, state: State, stop: Any) -> tuple[Array, Array]:
     return coef, alphas
 
 
-def learn(shared: Shared, counts: Any, stop: Any) -> Shared:
-    """Learn from the full sample and a few bags how to solve the others."""
+def with_route(shared: Shared, counts: Any, stop: Any) -> Shared:
+    """Take exact paths from the full sample's solution, if those of a few bags are short."""
     problem, base = shared.problem, bounds_of(shared, counts)
     full = np.ones(base.shape[1]) if shared.weight is None else shared.weight
     route = find_route(problem, shared.width, full, base, shared.grid, shared.tol, stop)
-    if route is not None:
-        return shared._replace(method="homotopy", route=route)
-    return shared._replace(guide=_learn_guide(shared, counts, stop))
+    return shared if route is None else shared._replace(method="homotopy", route=route)
 
 
-def _learn_guide(shared: Shared, counts: Any, stop: Any) -> Guide:
-    """Path of the full sample, and how far the margins of a few bags move from it."""
+def with_guide(shared: Shared, counts: Any, stop: Any) -> Shared:
+    """Learn the path of the full sample, and how far the margins of a few bags move from it."""
     problem, grid, d = shared.problem, shared.grid, shared.problem.d
     state = new_state(problem, shared.width)
     coef, alphas = full_path(shared, state, stop)
@@ -141,7 +148,8 @@ def _learn_guide(shared: Shared, counts: Any, stop: Any) -> Guide:
     guide = Guide(step, margins, growth, shared.guide.width)
     guided = shared._replace(guide=guide)
     pilots = [_solve(guided, state, b, stop, coef, alphas) for b in bounds_of(shared, counts)]
-    return guide._replace(width=np.maximum(_WIDTHS * np.max(pilots, axis=0), LEAST_WIDTH))
+    width = np.maximum(_WIDTHS * np.max(pilots, axis=0), LEAST_WIDTH)
+    return shared._replace(guide=guide._replace(width=width))
 
 
 def _solve(shared: Shared, state: Any, base: Array, stop: Any, coef: Array, alphas: Array) -> Array:
@@ -220,12 +228,10 @@ def solve_again(shared: Shared, state: State, base: Array, stop: Any) -> tuple[A
 
 def without_products(shared: Shared) -> Shared:
     """Leave out what a worker makes sooner than it gets it."""
-    return shared._replace(problem=shared.problem._replace(table=None, kernel=np.empty((0, 0))))
+    return shared._replace(problem=shared.problem._replace(table=None, kernel=NO_KERNEL))
 
 
 def with_products(shared: Shared) -> Shared:
     """Make them again."""
-    rows, signs = shared.rows, shared.problem.signs
-    table, width = signed_rows(rows, signs)
-    kernel = kernel_matrix(rows, signs, width, 1)
-    return shared._replace(problem=shared.problem._replace(table=table, kernel=kernel))
+    table, _ = signed_rows(shared.rows, shared.problem.signs)
+    return with_kernel(shared._replace(problem=shared.problem._replace(table=table)))

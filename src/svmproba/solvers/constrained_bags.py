@@ -21,7 +21,8 @@ from .penalties import is_large, penalty_path
 from .polish import confirm, needed_mass, polish
 from .problem import Array
 from .search import FEASIBLE, NONE_FOUND, OPTIMAL
-from .tasks import Parcel, one_blas_thread, run_tasks
+from .tasks import Parcel, run_tasks
+from .threads import blas_threads
 
 #: Convex solutions spent on one problem, by effort; neighbours share what they find.
 EFFORT = {"fast": 12, "default": 300, "thorough": 1500}
@@ -134,7 +135,7 @@ def _batches(
 
 
 def _run_bag(content: tuple[Any, ...], piece: tuple[Any, _Found | None]) -> tuple[Any, ...]:
-    with one_blas_thread():  # bags run side by side
+    with blas_threads():  # bags run side by side
         return _fit_bag(content, piece)
 
 

@@ -20,32 +20,34 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
 
 from .bag_blocks import (
+    NO_KERNEL,
     Shared,
     Tally,
     bounds_of,
     choose_method,
     full_path,
-    kernel_matrix,
-    learn,
     no_guide,
     solve_again,
     solve_block,
+    with_guide,
+    with_kernel,
     with_products,
+    with_route,
     without_products,
 )
 from .devices import resolve_device
 from .lagrangian import DIRECT_WIDTH, new_state
 from .problem import Array, Problem
 from .rows import signed_rows
-from .tasks import Parcel, in_threads, one_blas_thread, run_tasks
+from .tasks import Parcel, in_threads, run_tasks
+from .threads import blas_threads
 
 #: Bags a block at most, and scores (records, values of C, bags): progress is shown between blocks.
 _BLOCK_BAGS, _BLOCK_SCORES = 128, 2**22
-#: Scores of a block in another process at least, some 0.1 s: dask takes 4 to 7 ms a task.
-_SENT_SCORES = 2**20
+#: Scores of a block in another process, some 0.5 s: dask takes 10 ms a task.
+_SENT_SCORES = 2**22
 #: Columns whose mean is more than so many standard deviations from 0 are centred.
 _OFFSET = 3.0
 #: Bags solved on all rows to learn how far margins move from their prediction.
@@ -122,14 +124,14 @@ def fit_ensemble(
     weight = None if weight is None else np.array(weight, np.float64)
     n_workers = effective_n_jobs(n_jobs)
     table, width = signed_rows(rows, signs)
-    problem = Problem(table, d, signs, targets, kernel_matrix(rows, signs, width, n_workers))
+    problem = Problem(table, d, signs, targets, NO_KERNEL)
     stop = np.zeros(1, np.uint8)
-    method = choose_method(problem, width, hard)
+    method = choose_method(n, width, hard)
     shared = Shared(
         rows, problem, width, grid, tol, no_guide(n_grid), weight, tally, method, os.getpid()
     )
     if torch_device is not None and _suits_device(method, hard, d, device):
-        fit = _fit_on_device(shared, counts, torch_device, report, stop)
+        fit = _fit_on_device(with_kernel(shared), counts, torch_device, report, stop)
         return fit if mean is None else fit._replace(intercept=fit.intercept - fit.coef @ mean)
     coef, intercept = np.empty((n_grid, n_bags, d)), np.empty((n_grid, n_bags))
     gap = np.empty((n_grid, n_bags))
@@ -137,9 +139,13 @@ def fit_ensemble(
     starts = range(0, n_bags, size)
     summed, stacked = None, [np.empty(0)] * len(starts)
     try:
-        with threadpool_limits(1):
-            if method == "newton" and n_bags > 2 * _PILOTS:
-                shared = _interruptible(learn, shared, counts[:_PILOTS], stop)
+        with blas_threads():
+            learns = method == "newton" and n_bags > 2 * _PILOTS
+            if learns:
+                shared = _interruptible(with_route, shared, counts[:_PILOTS], stop)
+            shared = with_kernel(shared, n_workers)
+            if learns and shared.route is None:
+                shared = _interruptible(with_guide, shared, counts[:_PILOTS], stop)
             parcel = Parcel(shared, without_products, with_products)
             pieces = [counts[s : s + size] for s in starts]
             for place, block in run_tasks(partial(_run_block, stop=stop), parcel, pieces, n_jobs):
@@ -171,10 +177,10 @@ def _centred(rows: Any) -> tuple[Any, Array | None]:
 
 def _block_size(n: int, n_grid: int, n_bags: int, n_workers: int) -> int:
     """Bags a block: few enough for all workers to have several blocks, if these are worth it."""
-    per_worker = 4
+    per_worker, most = 4, min(_BLOCK_BAGS, _BLOCK_SCORES // (n_grid * n))
     if not in_threads():
         per_worker = min(4, max(1, n_bags * n_grid * n // (_SENT_SCORES * n_workers)))
-    most = min(_BLOCK_BAGS, _BLOCK_SCORES // (n_grid * n))
+        most = _SENT_SCORES // (n_grid * n)
     return int(max(1, min(most, -(-n_bags // (per_worker * n_workers)))))
 
 
@@ -205,7 +211,7 @@ def _fit_on_device(
         base = bounds_of(shared, counted)
         return _interruptible(solve_again, shared, state, base, stop)
 
-    with threadpool_limits(1):
+    with blas_threads():
         full, alphas = _interruptible(full_path, shared, state, stop)
     rows = shared.rows if isinstance(shared.rows, np.ndarray) else shared.rows.toarray()
     fixed = (rows, problem.signs, problem.targets, shared.weight, shared.grid, shared.tol)
@@ -216,7 +222,7 @@ def _fit_on_device(
 def _run_block(shared: Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
     """Solve a block wherever joblib runs it."""
     if os.getpid() != shared.parent:
-        with one_blas_thread():
+        with blas_threads():
             return solve_block(shared, counts, stop)
     return _interruptible(solve_block, shared, counts, stop)
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh, qr, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtri
-from threadpoolctl import threadpool_limits
 
 from svmproba.solvers.kernels import (
     BLOCK_BYTES,
@@ -45,6 +45,7 @@ from svmproba.solvers.kernels import (
     kernel_matrix,
     resolve_gamma,
 )
+from svmproba.solvers.threads import blas_threads
 
 PIVOT_BLOCK = 100
 """Landmarks drawn at once beyond `exact_limit`."""
@@ -221,7 +222,7 @@ def _linear_features(X: Rows) -> tuple[FeatureMap, Rows]:
     if not sparse.issparse(X) and X.shape[1] > X.shape[0]:
         # QR costs half as much as the SVD here, and no rank has to be guessed: X = R^T Q^T always.
         # BLAS threads go on spinning after a small product and would disturb what comes next.
-        with threadpool_limits(1 if X.size * len(X) < 10**9 else None):
+        with blas_threads() if X.size * len(X) < 10**9 else nullcontext():
             projection, triangle = qr(X.T, mode="economic")
         rows = np.ascontiguousarray(triangle.T)
     return FeatureMap("linear", 0.0, 1, 0.0, X.shape[1], None, None, projection, True), rows

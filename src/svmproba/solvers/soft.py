@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from svmproba.solvers.engine import fit_ensemble
 from svmproba.solvers.kernels import Array, Rows
+from svmproba.solvers.threads import blas_threads
 
 
 def fit_soft_paths(
@@ -58,7 +58,7 @@ def fit_soft_paths(
         fits = [_fit(rows, last, soft != 0.0, grid, tol, n_jobs)]
     else:
         # Margins and prices are the records', not the bags': other labels are another call.
-        with threadpool_limits(1):
+        with blas_threads():
             parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
             calls = ((rows, labels, (labels != 0.0)[np.newaxis], grid, tol, 1) for labels in soft)
             fits = parallel(joblib.delayed(_fit)(*call) for call in calls)

@@ -8,19 +8,17 @@ given to the others, and a result depends on its piece alone.
 from __future__ import annotations
 
 import pickle
-import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objects
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
+
+from .threads import as_done
 
 #: Times in a row that workers may die before one more piece is done.
 _TRIES = 3
@@ -31,7 +29,8 @@ Result = TypeVar("Result")
 class Parcel:
     """Something large that all tasks need: pickled once, opened once by every worker process.
 
-    Dask's workers get it before the first task and keep it; joblib's own processes read a file.
+    Dask's workers get it before the first task, or with their only one; joblib's own processes
+    read a file.
     The bytes are copied when the parcel is opened: arrays that lie where a message put them may be
     read-only or out of line, and compiled code would be compiled anew for them.
 
@@ -106,11 +105,14 @@ def run_tasks(
     result : object
         What the task returned.
     """
+    if in_threads():
+        yield from as_done(partial(task, parcel.content), pieces, effective_n_jobs(n_jobs))
+        return
     missing, in_vain = dict(enumerate(pieces)), 0
     while missing:
         n_missing = len(missing)
         parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-        sent = _sent_to_all(parcel, n_jobs)
+        sent = _sent_to_all(parcel, n_jobs, n_missing)
         # In a tuple, or dask would keep each piece with one worker and lose it with that worker.
         calls = [delayed(_run)(task, sent, k, (piece,)) for k, piece in missing.items()]
         try:
@@ -132,45 +134,25 @@ def _backend() -> Any:
     return get_active_backend(prefer="threads")[0]
 
 
-def _sent_to_all(parcel: Parcel, n_jobs: int | None) -> Any:
+def _sent_to_all(parcel: Parcel, n_jobs: int | None, n_tasks: int) -> Any:
     """Send the parcel to all of dask's workers: a task goes first to a worker that has its data.
 
-    joblib sends it to one of them, which then gets most of the tasks.
+    joblib sends it to one of them, which then gets most of the tasks. With a task for each worker
+    the parcel goes along with the task, in a tuple as the pieces: sending it before costs more.
     """
-    client = getattr(_backend(), "client", None)
-    if client is None or effective_n_jobs(n_jobs) == 1:  # joblib needs no worker for one job
+    client, n_workers = getattr(_backend(), "client", None), effective_n_jobs(n_jobs)
+    if client is None or n_workers == 1:  # joblib needs no worker for one job
         return parcel
+    if n_tasks <= n_workers:
+        return (parcel,)
     return client.scatter(parcel, broadcast=True, hash=False)
 
 
 def _run(
     task: Callable[[Any, Any], Result], parcel: Any, place: int, piece: tuple[Any]
 ) -> tuple[int, Result]:
+    if isinstance(parcel, tuple):
+        (parcel,) = parcel
     # Where all workers but one are lost meanwhile, joblib runs tasks itself, on dask's promise.
     opened = parcel if isinstance(parcel, Parcel) else parcel.result()
     return place, task(opened.content, piece[0])
-
-
-@lru_cache(1)
-def _libraries(n_modules: int) -> Any:
-    """Look through all loaded libraries, some milliseconds; anew if a module was imported since."""
-    return ThreadpoolController()
-
-
-_lock = threading.Lock()
-_limited: list[Any] = []
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Keep this process' linear algebra to one thread while any thread of it is in here."""
-    with _lock:
-        _limited.append(None if _limited else _libraries(len(sys.modules)).limit(limits=1))
-    try:
-        yield
-    finally:
-        with _lock:
-            if len(_limited) == 1:
-                _limited[0].restore_original_limits()
-            # The first entry, with the limits to go back to, leaves last.
-            _limited.pop()

@@ -1,0 +1,103 @@
+"""Threads of this process: results as they come, and BLAS that leaves them their cores."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+#: Seconds after which a waiting thread looks up: Windows interrupts no endless wait.
+_LOOK_UP = 1.0
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def as_done(
+    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
+) -> Iterator[tuple[int, Result]]:
+    """Call a function for all items in threads; with one thread, in the calling one.
+
+    joblib looks for results every hundredth of a second, as long as a small fit or a prediction
+    takes in all.
+
+    Parameters
+    ----------
+    function : callable
+        Lets go of Python's lock, or threads are of no use.
+    items : iterable
+        Its arguments.
+    n_threads : int
+        Number of threads.
+
+    Yields
+    ------
+    place : int
+        Which item it was. Items come as they are done, in any order.
+    result : object
+        What the function returned.
+
+    Examples
+    --------
+    >>> sorted(as_done(abs, [-3, -1, -2], 2))
+    [(0, 3), (1, 1), (2, 2)]
+    """
+    if n_threads == 1:
+        for place, item in enumerate(items):
+            yield place, function(item)
+        return
+    pool, done = ThreadPoolExecutor(n_threads), SimpleQueue[Future[Result]]()
+    try:
+        places = {pool.submit(function, item): place for place, item in enumerate(items)}
+        for future in places:
+            future.add_done_callback(done.put)
+        while places:
+            try:
+                future = done.get(timeout=_LOOK_UP)
+            except Empty:
+                continue
+            yield places.pop(future), future.result()
+    finally:
+        # After an error or Ctrl-C nobody waits for what still runs.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+@lru_cache(1)
+def _libraries(n_modules: int) -> Any:
+    """Look through all loaded libraries, some milliseconds; anew if a module was imported since."""
+    return ThreadpoolController()
+
+
+_lock = threading.Lock()
+_limits: list[int] = []
+_before: list[Any] = []
+
+
+@contextmanager
+def blas_threads(n: int = 1) -> Iterator[None]:
+    """Keep this process' linear algebra to some threads while any thread of it is in here.
+
+    The least number that is asked for at a time counts. The last to leave sets what was before.
+    """
+    with _lock:
+        if not _limits or n < min(_limits):
+            limiter = _libraries(len(sys.modules)).limit(limits=n)
+            if not _limits:
+                _before.append(limiter)
+        _limits.append(n)
+    try:
+        yield
+    finally:
+        with _lock:
+            _limits.remove(n)
+            if not _limits:
+                _before.pop().restore_original_limits()
+            elif n < min(_limits):
+                _libraries(len(sys.modules)).limit(limits=min(_limits))
