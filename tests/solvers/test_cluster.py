@@ -23,7 +23,7 @@ import joblib, numpy as np
 from svmproba.solvers import engine
 from svmproba.solvers.engine import fit_ensemble
 
-engine._SENT_SCORES = 1  # many small blocks
+engine._SENT_SCORES = 2**18  # ten blocks
 FOLDER = pathlib.Path(sys.argv[1])
 
 
@@ -121,6 +121,13 @@ if __name__ == "__main__":
             assert os.getpid() not in noted("ran")
             assert sorted(noted("opened")) == sorted(set(noted("ran")))
             assert len(set(noted("ran"))) == 2
+            few, engine._SENT_SCORES = engine._SENT_SCORES, 2**22
+            forget()
+            bags = []
+            assert_equal(known, fit(bags.append))
+            assert bags == [50, 50]  # one block a worker, and the data go along with it
+            assert sorted(noted("opened")) == sorted(set(noted("ran")))
+            engine._SENT_SCORES = few
             assert_survives(known)
 """
 

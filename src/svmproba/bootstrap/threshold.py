@@ -20,6 +20,10 @@ from svmproba.bootstrap.profile import MAX_CUTS, Profile
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+#: Distance of a cut from the score it is set for, as a share of the largest: the record keeps its
+#: side where its score is computed among other records and rounded otherwise.
+HAIR = 1e-11
+
 
 class RateCurve(NamedTuple):
     """What every cut costs and gains.
@@ -136,6 +140,7 @@ def cut_for_rate(
     neutral: float,
     exceed: bool,
     confidence: float | None = None,
+    hair: float = 0.0,
 ) -> float:
     r"""Cut of the levels that gives a class its rate.
 
@@ -156,6 +161,8 @@ def cut_for_rate(
     confidence : float or None
         None: the rate is reached on these records. A number: the order statistic that promises
         the rate on new records, see `svmproba.bootstrap.guarantee.guaranteed_level`.
+    hair : float, default=0.0
+        Share of the largest level by which the cut keeps away from the record that sets it.
 
     Returns
     -------
@@ -182,7 +189,7 @@ def cut_for_rate(
     else:
         level = guaranteed_level(sign * of_class, rate, confidence, name)
     # The next number on the far side keeps the record of that level on the side of its class.
-    cut = float(np.nextafter(sign * level, -sign * np.inf))
+    cut = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
     return sign * min(sign * cut, sign * neutral) if exceed else cut
 
 

@@ -15,7 +15,7 @@ from svmproba.bootstrap.blocks import map_blocks
 from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus, promise
 from svmproba.bootstrap.members import member_scores
 from svmproba.bootstrap.profile import profile_records
-from svmproba.bootstrap.threshold import RateCurve, cut_for_rate, rates_at_cut
+from svmproba.bootstrap.threshold import HAIR, RateCurve, cut_for_rate, rates_at_cut
 from svmproba.estimators._validation import Floats, check_confidence, check_number
 from svmproba.solvers.kernels import Rows
 
@@ -150,6 +150,7 @@ class RateControlMixin:
             neutral=neutral,
             exceed=exceed,
             confidence=confidence if guarantee in ("split", "oob") else None,
+            hair=0.0 if calibrated else HAIR,
         )
         self._jackknife = (sign, rate) if guarantee == "jackknife+" else None
         if guarantee == "jackknife+":

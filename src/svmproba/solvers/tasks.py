@@ -138,13 +138,14 @@ def _sent_to_all(parcel: Parcel, n_jobs: int | None, n_tasks: int) -> Any:
     """Send the parcel to all of dask's workers: a task goes first to a worker that has its data.
 
     joblib sends it to one of them, which then gets most of the tasks. With a task for each worker
-    the parcel goes along with the task, in a tuple as the pieces: sending it before costs more.
+    the parcel goes along with the task: sending it before costs more. It goes as bytes, for the
+    scheduler opens what tasks bring.
     """
     client, n_workers = getattr(_backend(), "client", None), effective_n_jobs(n_jobs)
     if client is None or n_workers == 1:  # joblib needs no worker for one job
         return parcel
     if n_tasks <= n_workers:
-        return (parcel,)
+        return parcel.token, parcel.payload
     return client.scatter(parcel, broadcast=True, hash=False)
 
 
@@ -152,7 +153,8 @@ def _run(
     task: Callable[[Any, Any], Result], parcel: Any, place: int, piece: tuple[Any]
 ) -> tuple[int, Result]:
     if isinstance(parcel, tuple):
-        (parcel,) = parcel
-    # Where all workers but one are lost meanwhile, joblib runs tasks itself, on dask's promise.
-    opened = parcel if isinstance(parcel, Parcel) else parcel.result()
-    return place, task(opened.content, piece[0])
+        parcel = _open(*parcel)
+    elif not isinstance(parcel, Parcel):
+        # Where all workers but one are lost meanwhile, joblib runs tasks on dask's promise.
+        parcel = parcel.result()
+    return place, task(parcel.content, piece[0])
