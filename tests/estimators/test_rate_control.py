@@ -148,6 +148,14 @@ def test_held_out_records_may_set_the_cut(model, calibrated):
         assert 0.95 <= rates(cut.predict(X), y)[0] < 0.96
 
 
+@pytest.mark.parametrize("rate", np.linspace(0.5, 1.0, 26))
+def test_the_record_that_sets_the_cut_keeps_its_side_when_it_is_alone(model, rate):
+    """A product of one row is rounded otherwise than a product of many."""
+    X, y = table(seed=1)
+    cut = model.with_rate(tpr=rate, exceed=False, X=X, y=y)
+    assert rates(np.concatenate([cut.predict(row) for row in X[:, np.newaxis]]), y)[0] >= rate
+
+
 def test_the_other_class_of_interest_mirrors(data):
     X, y = data
     plain = BootstrapSVC(**SMALL).fit(X, y)
