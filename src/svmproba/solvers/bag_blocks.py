@@ -29,7 +29,7 @@ from .threads import blas_threads
 
 #: Memory that one running block may use for scores and multipliers: it takes a portion of its bags
 #: at a time, so that large blocks need no more than small ones. A single bag is the least.
-BLOCK_BYTES = 2 * 2**20
+BLOCK_BYTES = 2**20
 #: Records up to which the kernel matrix of the rows is kept (128 MB), and the columns from which a
 #: system of the size of the inner records can pay.
 _KERNEL_ROWS, _KERNEL_WIDTH, _LARGE_PRODUCT = 4000, 32, 10**9

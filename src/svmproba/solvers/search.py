@@ -44,11 +44,12 @@ _LAST_C, _LAST_FLOORS, _PENALTY, _CALLER = (np.int64(k) for k in range(4))
 _RELEASES, _ACCEPTED = 10, 2e-3
 #: Share of second and later choices in a repair.
 _SECOND = 0.2
-#: Disturbed rankings tried before it is said that no point was found, and their noise in margins.
-_RANKINGS, _NOISE = 20, 2.0
-#: Convex solutions after which the search turns from the best place to a new start, or back; how
-#: much above the best value a new start may be.
-_CHAIN, _NEW = 300, 0.02
+#: Disturbed rankings tried before it is said that no point was found, their noise in margins, and
+#: the share of it that stays while the penalty rises: without it, most end in the same few places.
+_RANKINGS, _NOISE, _LASTING = 20, 2.0, 0.3
+#: Convex solutions after which the search turns from the best place to a new start, or back (twice
+#: as many at first, all that a bag of CEBB2 gets); how much above the best a new start may be.
+_CHAIN, _NEW = 150, 0.02
 #: Crossings of a new place with the best one, and the share dropped of what one of them has alone.
 _CROSSINGS, _DROPPED = 4, 0.8
 #: The first C of all, times the sum of the squares of the rows.
@@ -103,11 +104,10 @@ def _start(t, move, C, kind, k, noise, chosen, cutoff):
     """Solve for the first choice of the k-th floors into slot 0; returns its value."""
     p, key, goal, lead, cap = t.p, t.work[KEY], t.work[GOAL], t.p.f[0, LEAD], t.p.f[0, CAP]
     copy_slot(p, KEPT + k - kind if kind <= _LAST_FLOORS else PLAIN, MOVING)
-    rounds, factor = 0, 2.0
+    rounds, factor, blur = 0, 2.0, t.work[2]
     for i in range(key.shape[0]):
-        key[i] = lead[i] + (1e6 if cap[i] == np.inf else 0.0)
-        if noise > 0.0:
-            key[i] += noise * (draw(t.tally) + draw(t.tally) - 1.0)
+        blur[i] = noise * (draw(t.tally) + draw(t.tally) - 1.0) if noise > 0.0 else 0.0
+        key[i] = lead[i] + (1e6 if cap[i] == np.inf else 0.0) + blur[i]
         goal[i] = np.inf if cap[i] == np.inf else C * t.base[i]
         if kind == _CALLER:
             goal[i] = np.inf if chosen[i] else C * t.base[i]
@@ -125,6 +125,7 @@ def _start(t, move, C, kind, k, noise, chosen, cutoff):
         worst = 0.0
         for i in range(key.shape[0]):
             worst = max(worst, -lead[i] if goal[i] == np.inf else 0.0)
+            key[i] += _LASTING * blur[i]
         if worst < _NEARLY:
             break
         factor *= 2.0
@@ -153,7 +154,7 @@ def _improve(t, move, C, k, chosen, best, solves, short):
     From the best place, from a new start, by crossing the two, and again.
     """
     p, idle, here, v = t.p, 0, best, best
-    turn, afresh, crossings = t.tally[SOLVES] + _CHAIN, False, 0
+    turn, afresh, crossings = t.tally[SOLVES] + 2 * _CHAIN, False, 0
     copy_slot(p, BEST, MOVING)
     while True:
         if v < np.inf:
