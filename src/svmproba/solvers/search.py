@@ -47,8 +47,8 @@ _SECOND = 0.2
 #: Disturbed rankings tried before it is said that no point was found, their noise in margins, and
 #: the share of it that stays while the penalty rises: without it, most end in the same few places.
 _RANKINGS, _NOISE, _LASTING = 20, 2.0, 0.3
-#: Convex solutions after which the search turns from the best place to a new start, or back (twice
-#: as many at first, all that a bag of CEBB2 gets); how much above the best a new start may be.
+#: Convex solutions after which the search turns from the best place to a new start, or back, if it
+#: may spend more than twice as many; how much above the best value a new start may be.
 _CHAIN, _NEW = 150, 0.02
 #: Crossings of a new place with the best one, and the share dropped of what one of them has alone.
 _CROSSINGS, _DROPPED = 4, 0.8
@@ -154,7 +154,8 @@ def _improve(t, move, C, k, chosen, best, solves, short):
     From the best place, from a new start, by crossing the two, and again.
     """
     p, idle, here, v = t.p, 0, best, best
-    turn, afresh, crossings = t.tally[SOLVES] + 2 * _CHAIN, False, 0
+    chain = _CHAIN if solves > 2 * _CHAIN else solves
+    turn, afresh, crossings = t.tally[SOLVES] + chain, False, 0
     copy_slot(p, BEST, MOVING)
     while True:
         if v < np.inf:
