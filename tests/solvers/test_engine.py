@@ -336,9 +336,12 @@ for one, two in zip(fit, other):
     np.testing.assert_array_equal(one, two)
 """
 LONG_FIT = """
+import signal
 import sys
 import numpy as np
 from svmproba.solvers.engine import fit_ensemble
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in jobs in the background
 
 rng = np.random.default_rng(0)
 signs = np.where(rng.random(20_000) < 0.5, -1.0, 1.0)
