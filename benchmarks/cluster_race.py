@@ -10,8 +10,8 @@ are started and warm. All three must give the same arrays to the last bit.
 CPU seconds are those of the calling process and of all workers, so that they mean something on a
 machine that is not quiet, less what the idle pools take in the same time (dask's workers look
 around all the while). The three take turns. The overhead is the median of the ratios to the
-threads' fit of the same turn. The floor is what any program pays: as many tasks that take as
-long, share nothing, and return as many bytes, of which the time inside the tasks is taken off.
+threads' fit of the same turn. The floor is what joblib's own calls cost: as many tasks that take
+as long, share nothing, and return as many bytes, of which the time inside the tasks is taken off.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", default="german", help="data set of the paper (default: german)")
     parser.add_argument("--bags", type=int, default=500, help="default: 500")
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4], help="default: 1 2 4")
-    parser.add_argument("--runs", type=int, default=7, help="turns (default: 7)")
+    parser.add_argument("--runs", type=int, default=15, help="turns (default: 15)")
     parser.add_argument("--csv", type=Path, help="write the table here as well")
     options = parser.parse_args(arguments)
     X, y = paper_table(options.data)
@@ -187,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"{'' if same else '  another result'}",
                 flush=True,
             )
-    print("\nfloor: what as many tasks that share nothing cost, of the time inside them")
+    print("\nfloor: what as many tasks by joblib that share nothing cost, of the time inside them")
     if options.csv:
         write_csv(options.csv, records)
 

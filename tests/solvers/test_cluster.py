@@ -106,6 +106,7 @@ with joblib.parallel_config("loky", n_jobs=2):
 """
 DASK = """
 from dask.distributed import Client, LocalCluster
+from svmproba.solvers.tasks import Parcel, run_tasks
 
 if __name__ == "__main__":
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
@@ -128,6 +129,14 @@ if __name__ == "__main__":
             assert bags == [50, 50]  # one block a worker, and the data go along with it
             assert sorted(noted("opened")) == sorted(set(noted("ran")))
             engine._SENT_SCORES = few
+            inner = joblib.Parallel()(joblib.delayed(fit)() for _ in range(3))
+            for fitted in inner:  # fits in tasks, whose tasks need the same two workers
+                assert_equal(known, fitted)
+            try:
+                list(run_tasks(lambda ten, piece: ten / piece, Parcel(10, abs, abs), [1, 0], None))
+                raise AssertionError("no error")
+            except ZeroDivisionError:
+                pass
             assert_survives(known)
 """
 

@@ -71,29 +71,29 @@ def with_kernel(shared: Shared, n_workers: int = 1) -> Shared:
     n = shared.problem.signs.shape[0]
     if n > _KERNEL_ROWS or shared.width < _KERNEL_WIDTH or shared.method == "homotopy":
         return shared
-    kernel = _kernel_matrix(shared.rows, shared.problem.signs, n_workers)
+    kernel = _kernel_matrix(shared.rows, shared.problem, n_workers)
     return shared._replace(problem=shared.problem._replace(kernel=kernel))
 
 
-def _kernel_matrix(rows: Any, signs: Array, n_workers: int) -> Array:
+def _kernel_matrix(rows: Any, problem: Problem, n_workers: int) -> Array:
     """Products of all pairs of signed rows."""
     n, d = rows.shape
-    if isinstance(rows, np.ndarray):
-        kernel = np.empty((n, n))
+    if not isinstance(rows, np.ndarray):
+        signed = rows.multiply(problem.signs[:, None]).tocsr()
+        return (signed @ signed.T).toarray()
+    dense = isinstance(problem.table, np.ndarray)
+    signed = problem.table[:, :d] if dense else rows * problem.signs[:, None]
+    kernel = np.empty((n, n))
 
-        def fill(first: int) -> None:
-            part = slice(first, first + _KERNEL_BLOCK)
-            np.matmul(rows[part], rows.T, out=kernel[part])
+    def fill(first: int) -> None:
+        part = slice(first, first + _KERNEL_BLOCK)
+        np.matmul(signed[part], signed.T, out=kernel[part])
 
-        # Threads of our own: those of BLAS change the rounding with their number, and go on
-        # spinning after a product, which would steal the first milliseconds.
-        n_threads = min(n_workers, cpu_count()) if n * n * d > _LARGE_PRODUCT else 1
-        with blas_threads(), ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(fill, range(0, n, _KERNEL_BLOCK)))
-    else:
-        kernel = (rows @ rows.T).toarray()
-    kernel *= signs
-    kernel *= signs[:, None]
+    # Threads of our own: those of BLAS change the rounding with their number, and go on spinning
+    # after a product, which would steal the first milliseconds.
+    n_threads = min(n_workers, cpu_count()) if n * n * d > _LARGE_PRODUCT else 1
+    with blas_threads(), ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(fill, range(0, n, _KERNEL_BLOCK)))
     return kernel
 
 

@@ -105,18 +105,18 @@ def run_tasks(
     result : object
         What the task returned.
     """
+    backend, n_workers = _backend(), effective_n_jobs(n_jobs)
     if in_threads():
-        yield from as_done(partial(task, parcel.content), pieces, effective_n_jobs(n_jobs))
+        yield from as_done(partial(task, parcel.content), pieces, n_workers)
         return
+    send = partial(_by_joblib, n_jobs)
+    if hasattr(backend, "client") and n_workers > 1:
+        send = partial(_by_dask, backend, n_workers)
     missing, in_vain = dict(enumerate(pieces)), 0
     while missing:
         n_missing = len(missing)
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-        sent = _sent_to_all(parcel, n_jobs, n_missing)
-        # In a tuple, or dask would keep each piece with one worker and lose it with that worker.
-        calls = [delayed(_run)(task, sent, k, (piece,)) for k, piece in missing.items()]
         try:
-            for place, result in parallel(calls):
+            for place, result in send(task, parcel, list(missing.items())):
                 del missing[place]
                 yield place, result
         except (BrokenExecutor, CancelledError):  # joblib's processes; dask
@@ -134,27 +134,50 @@ def _backend() -> Any:
     return get_active_backend(prefer="threads")[0]
 
 
-def _sent_to_all(parcel: Parcel, n_jobs: int | None, n_tasks: int) -> Any:
-    """Send the parcel to all of dask's workers: a task goes first to a worker that has its data.
+def _by_joblib(
+    n_jobs: int | None,
+    task: Callable[[Any, Any], Result],
+    parcel: Parcel,
+    pieces: list[tuple[int, Any]],
+) -> Iterator[tuple[int, Result]]:
+    """Yield places and results from joblib's workers, or from this process if there is one job."""
+    calls = (delayed(_run)(task, parcel, place, piece) for place, piece in pieces)
+    return Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(calls)
 
-    joblib sends it to one of them, which then gets most of the tasks. With a task for each worker
-    the parcel goes along with the task: sending it before costs more. It goes as bytes, for the
-    scheduler opens what tasks bring.
+
+def _by_dask(
+    backend: Any,
+    n_workers: int,
+    task: Callable[[Any, Any], Result],
+    parcel: Parcel,
+    pieces: list[tuple[int, Any]],
+) -> Iterator[tuple[int, Result]]:
+    """Yield places and results from dask's workers. joblib's way there takes twice the time.
+
+    All workers get the parcel first, because a task goes to one that has its data. With a task for
+    each worker the parcel goes along with the task, which costs less than sending it before. It
+    goes as bytes, for the scheduler opens what tasks bring.
     """
-    client, n_workers = getattr(_backend(), "client", None), effective_n_jobs(n_jobs)
-    if client is None or n_workers == 1:  # joblib needs no worker for one job
-        return parcel
-    if n_tasks <= n_workers:
-        return parcel.token, parcel.payload
-    return client.scatter(parcel, broadcast=True, hash=False)
+    from dask.distributed import as_completed
+
+    client = backend.client
+    if len(pieces) <= n_workers:
+        sent: Any = parcel.token, parcel.payload
+    else:
+        sent = client.scatter(parcel, broadcast=True, hash=False)
+    options = {"pure": False, **backend.submit_kwargs}
+    futures = [client.submit(_run, task, sent, place, piece, **options) for place, piece in pieces]
+    with backend.retrieval_context():  # a task that waits for others leaves them its place
+        for _, result in as_completed(futures, with_results=True):
+            if isinstance(result, CancelledError):
+                raise result
+            yield result
 
 
 def _run(
-    task: Callable[[Any, Any], Result], parcel: Any, place: int, piece: tuple[Any]
+    task: Callable[[Any, Any], Result], parcel: Any, place: int, piece: Any
 ) -> tuple[int, Result]:
-    if isinstance(parcel, tuple):
+    """Run a task in a worker."""
+    if not isinstance(parcel, Parcel):
         parcel = _open(*parcel)
-    elif not isinstance(parcel, Parcel):
-        # Where all workers but one are lost meanwhile, joblib runs tasks on dask's promise.
-        parcel = parcel.result()
-    return place, task(parcel.content, piece[0])
+    return place, task(parcel.content, piece)
