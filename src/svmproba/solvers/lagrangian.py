@@ -30,7 +30,7 @@ from .directions import (
     update_factor,
 )
 from .problem import JIT, Array, Problem, class_scales, relative_gap
-from .rows import aligned, row_add, row_dot, whole
+from .rows import aligned, row_dot, rows_add, whole
 
 #: Columns up to which the Newton matrix is formed and factored.
 DIRECT_WIDTH = 400
@@ -84,7 +84,7 @@ def new_state(problem: Problem, width: int) -> State:
         aligned(5, n),
         aligned(8, n),
         aligned(10, width),
-        np.zeros((5, n), np.int64),
+        np.zeros((5, n), np.uint32),
         np.zeros((3, n), np.bool_),
         aligned(2, max(whole(n), width)),
         aligned(direct, direct),
@@ -134,17 +134,19 @@ def _class_sums(problem, state, first, last, total):
     rows, inner, member = state.i[ROWS], state.i[INNER], state.b[MEMBER]
     new, summed = state.w[W_NEW], state.w[W_SUMMED]
     bound, target = state.w[W_BOUND], state.w[W_TARGET]
-    linear, n_inner = 0.0, state.count[_N_INNER]
-    for a in range(first, last):
+    changed, change = state.i[INDEX], state.scratch[0]
+    linear, n_inner, n_changed = 0.0, np.uint64(state.count[_N_INNER]), np.uint64(0)
+    for a in range(np.uint64(first), np.uint64(last)):
         i, x = rows[a], new[a]
         linear += x * target[a]
         inside = x > 0.0 and x < bound[a]
         member[i] = inside
         inner[n_inner] = i
-        n_inner += inside
-        if x != summed[a]:
-            row_add(problem.table, i, x - summed[a], total)
-            summed[a] = x
+        n_inner += np.uint64(inside)
+        changed[n_changed], change[n_changed] = i, x - summed[a]
+        n_changed += np.uint64(x != summed[a])
+        summed[a] = x
+    rows_add(problem.table, changed, change, np.int64(n_changed), total)
     state.count[_N_INNER] = n_inner
     return linear
 
@@ -251,7 +253,8 @@ def _direction(problem, state, sigma):
     for k in range(width):
         p[k] = -g[k]
     for a in range(n_inner):
-        row_add(table, state.i[INNER, a], x[a] - bias * y[a], p)
+        x[a] -= bias * y[a]
+    rows_add(table, state.i[INNER], x, n_inner, p)
     p[d] = bias
 
 

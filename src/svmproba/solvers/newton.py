@@ -81,7 +81,7 @@ def _begin(problem, state, base):
 def _choose_rows(problem, state, m, base, C, width):
     """Gather the working rows, positives first; fix the others at 0 or at their bound."""
     bag, w = state.i[BAG], state.w
-    n_rows, n_plus = np.int64(0), np.int64(0)
+    n_rows, n_plus = np.uint64(0), np.int64(0)
     for a in range(m):
         i = bag[a]
         t, x, c = problem.targets[i], state.f[ALPHA, i], C * base[i]
@@ -99,7 +99,7 @@ def _choose_rows(problem, state, m, base, C, width):
             w[W_ALPHA, n_rows], w[W_SUMMED, n_rows], w[W_LACK, n_rows] = x, 0.0, lack
             w[W_BOUND, n_rows], w[W_TARGET, n_rows] = c, t
             w[W_PENALTY, n_rows] = state.f[PENALTY, i]
-            n_rows += 1
+            n_rows += np.uint64(1)
             n_plus += problem.signs[i] > 0.0
         else:
             state.f[ALPHA, i] = c if bound else 0.0
@@ -111,7 +111,7 @@ def _choose_rows(problem, state, m, base, C, width):
         state.linear[s] = C * state.linear[2 + s]
         for k in range(state.v.shape[1]):
             state.v[FIXED_PLUS + s, k] = C * state.v[BASE_PLUS + s, k]
-    return n_plus, n_rows
+    return n_plus, np.int64(n_rows)
 
 
 @njit(**JIT)

@@ -2,7 +2,7 @@
 
 A table is held as signed rows :math:`a_i = y_i (x_i, 1)`, either a dense array padded with zero
 columns to a multiple of eight (whole vector registers, no remainder loops) or the three arrays of
-a CSR matrix. Every other kernel goes through the four functions below.
+a CSR matrix. Every other kernel goes through the functions below.
 """
 
 from __future__ import annotations
@@ -86,6 +86,11 @@ def row_add(table, i, x, g):  # pragma: no cover
     raise NotImplementedError
 
 
+def rows_add(table, index, x, count, g):  # pragma: no cover
+    """Add the listed rows times x, by place in the list, to g."""
+    raise NotImplementedError
+
+
 def gram_add(table, index, sign, count, gram):  # pragma: no cover
     """Add sign * a a' of the listed rows to the upper triangle of gram."""
     raise NotImplementedError
@@ -144,6 +149,36 @@ def _row_add(table, i, x, g):
         a = table[i]
         for k in range(a.shape[0]):
             g[k] += x * a[k]
+
+    return dense
+
+
+@overload(rows_add, jit_options=_INNER)
+def _rows_add(table, index, x, count, g):
+    if isinstance(table, types.BaseTuple):
+
+        def sparse(table, index, x, count, g):
+            for m in range(count):
+                row_add(table, index[m], x[m], g)
+
+        return sparse
+
+    def dense(table, index, x, count, g):
+        m = 0
+        while m + 4 <= count:  # g is read and written once for four rows
+            a, b, c, e = (
+                table[index[m]],
+                table[index[m + 1]],
+                table[index[m + 2]],
+                table[index[m + 3]],
+            )
+            xa, xb, xc, xe = x[m], x[m + 1], x[m + 2], x[m + 3]
+            for k in range(g.shape[0]):
+                g[k] += xa * a[k] + xb * b[k] + xc * c[k] + xe * e[k]
+            m += 4
+        while m < count:
+            row_add(table, index[m], x[m], g)
+            m += 1
 
     return dense
 
