@@ -49,7 +49,8 @@ class State(NamedTuple):
     f: Array  # (5, n), by record: see the names below
     w: Array  # (8, n), by working row: see the names below
     v: Array  # (10, width), vectors: see the names below
-    i: Any  # (5, n): working rows, inner rows, scratch, rows in the Gram matrix, the bag
+    i: Any  # (5, n + 1): working rows, inner rows, scratch, rows in the Gram matrix, the bag;
+    #         unsigned, or compiled code asks of every index whether it counts from the end
     b: Any  # (3, n), by record: between its bounds, in the Gram matrix, fixed at its bound
     scratch: Array  # (2, max(n, width) or a little more)
     gram: Array  # (width, width) or (0, 0)
@@ -84,7 +85,7 @@ def new_state(problem: Problem, width: int) -> State:
         aligned(5, n),
         aligned(8, n),
         aligned(10, width),
-        np.zeros((5, n), np.uint32),
+        np.zeros((5, n + 1), np.uint32),
         np.zeros((3, n), np.bool_),
         aligned(2, max(whole(n), width)),
         aligned(direct, direct),

@@ -23,6 +23,7 @@ from .lagrangian import (
     BAG,
     BASE_PLUS,
     FIXED_PLUS,
+    INDEX,
     LAST,
     LAST_POINT,
     MARGIN,
@@ -41,7 +42,7 @@ from .lagrangian import (
     newton_steps,
 )
 from .problem import JIT, Array, lean_entry, relative_gap
-from .rows import row_add, score_rows
+from .rows import rows_add, score_rows
 
 #: Newton steps for one model before it is given up (and reported with the gap it has).
 MAX_STEPS = 400
@@ -60,58 +61,65 @@ class Guide(NamedTuple):
     width: Array  # (n_C,), half width of the working rows
 
 
+# The loops below go through all records of a bag with few branches: which record is drawn, works
+# or changes sides is hard to foresee, and a wrong guess costs more than the whole record. Lists
+# are written to in any case, and count what belongs there.
+
+
 @njit(**JIT)
 def _begin(problem, state, base):
-    """List the bag, positives first; returns its size."""
-    m, largest = np.int64(0), 0.0
+    """List the bag, positives first; returns its size and the number of positives."""
+    bag, m, n_plus = state.i[BAG], np.uint64(0), np.uint64(0)
     for turn in range(2):
         for i in range(base.shape[0]):
-            if base[i] > 0.0 and (problem.signs[i] > 0.0) == (turn == 0):
-                state.i[BAG, m] = i
-                m += 1
-                if base[i] < np.inf:
-                    largest = max(largest, base[i])
-    for i in range(base.shape[0]):
-        # A hard margin is penalised as much as the dearest record.
-        state.f[PENALTY, i] = base[i] if base[i] < np.inf else max(largest, 1.0)
-    return m
+            bag[m] = i
+            m += np.uint64((base[i] > 0.0) & ((problem.signs[i] > 0.0) == (turn == 0)))
+        if turn == 0:
+            n_plus = m
+    return np.int64(m), np.int64(n_plus)
 
 
 @njit(**JIT)
-def _choose_rows(problem, state, m, base, C, width):
+def _choose_rows(problem, state, m, m_plus, base, C, width):
     """Gather the working rows, positives first; fix the others at 0 or at their bound."""
-    bag, w = state.i[BAG], state.w
-    n_rows, n_plus = np.uint64(0), np.int64(0)
-    for a in range(m):
-        i = bag[a]
-        t, x, c = problem.targets[i], state.f[ALPHA, i], C * base[i]
-        lack = t - state.f[MARGIN, i]
-        work = abs(lack) <= width or (x > 0.0 and x < c) or c == np.inf
-        bound = not work and lack > 0.0
-        if bound != state.b[AT_BOUND, i]:
-            change = base[i] if bound else -base[i]
-            s = 0 if problem.signs[i] > 0.0 else 1
-            row_add(problem.table, i, change, state.v[BASE_PLUS + s])
-            state.linear[2 + s] += change * t
+    bag, w, rows, changed, change = (
+        state.i[BAG], state.w, state.i[ROWS], state.i[INDEX], state.scratch[0],
+    )  # fmt: skip
+    n_rows = np.uint64(0)
+    n_plus = n_rows
+    for s in range(2):
+        n_changed, linear = np.uint64(0), 0.0
+        for a in range(np.uint64(s * m_plus), np.uint64(m if s else m_plus)):
+            i = bag[a]
+            x, c, t = state.f[ALPHA, i], C * base[i], problem.targets[i]
+            lack = t - state.f[MARGIN, i]
+            work = (abs(lack) <= width) | ((x > 0.0) & (x < c)) | (c == np.inf)
+            bound = (lack > 0.0) & (not work)
+            rows[n_rows] = i
+            n_rows += np.uint64(work)
+            changed[n_changed], change[n_changed] = i, base[i] if bound else -base[i]
+            n_changed += np.uint64(bound != state.b[AT_BOUND, i])
             state.b[AT_BOUND, i] = bound
-        if work:
-            state.i[ROWS, n_rows] = i
-            w[W_ALPHA, n_rows], w[W_SUMMED, n_rows], w[W_LACK, n_rows] = x, 0.0, lack
-            w[W_BOUND, n_rows], w[W_TARGET, n_rows] = c, t
-            w[W_PENALTY, n_rows] = state.f[PENALTY, i]
-            n_rows += np.uint64(1)
-            n_plus += problem.signs[i] > 0.0
-        else:
-            state.f[ALPHA, i] = c if bound else 0.0
-            state.b[MEMBER, i] = False
-        state.f[LAST, i] = state.f[MARGIN, i]
+            state.b[MEMBER, i] &= work
+            state.f[ALPHA, i] = x if work else (c if bound else 0.0)
+            state.f[LAST, i] = state.f[MARGIN, i]
+        rows_add(problem.table, changed, change, np.int64(n_changed), state.v[BASE_PLUS + s])
+        for q in range(n_changed):
+            linear += change[q] * problem.targets[changed[q]]
+        state.linear[2 + s] += linear
+        n_plus = n_rows if s == 0 else n_plus
+    for a in range(n_rows):
+        i = rows[a]
+        w[W_ALPHA, a], w[W_SUMMED, a], w[W_TARGET, a] = state.f[ALPHA, i], 0.0, problem.targets[i]
+        w[W_LACK, a] = problem.targets[i] - state.f[MARGIN, i]
+        w[W_BOUND, a], w[W_PENALTY, a] = C * base[i], state.f[PENALTY, i]
     for k in range(state.v.shape[1]):
         state.v[LAST_POINT, k] = state.v[POINT, k]
     for s in range(2):
         state.linear[s] = C * state.linear[2 + s]
         for k in range(state.v.shape[1]):
             state.v[FIXED_PLUS + s, k] = C * state.v[BASE_PLUS + s, k]
-    return n_plus, np.int64(n_rows)
+    return np.int64(n_plus), np.int64(n_rows)
 
 
 @njit(**JIT)
@@ -121,10 +129,8 @@ def _crossed(problem, state, m, base, C):
     for a in range(m):
         i = state.i[BAG, a]
         lack = problem.targets[i] - state.f[MARGIN, i]
-        if state.b[AT_BOUND, i]:
-            wrong -= base[i] * min(lack, 0.0)
-        elif state.f[ALPHA, i] == 0.0 and lack > 0.0:
-            wrong += base[i] * lack
+        over = -lack if state.b[AT_BOUND, i] else (lack if state.f[ALPHA, i] == 0.0 else 0.0)
+        wrong += base[i] * over if over > 0.0 else 0.0
     return C * wrong
 
 
@@ -214,17 +220,21 @@ def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved
     moved : array of shape (n_C,)
         Overwritten: mean change of the margins from the prediction to the solution.
     """
-    m = _begin(problem, state, base)
+    m, m_plus = _begin(problem, state, base)
     bag, point, margins, alpha = state.i[BAG], state.v[POINT], state.f[MARGIN], state.f[ALPHA]
-    hard = np.bool_(False)
+    hard, largest = np.bool_(False), 1.0
     for i in range(base.shape[0]):
-        hard = hard or base[i] == np.inf
+        hard |= base[i] == np.inf
+        largest = max(largest, base[i] if base[i] < np.inf else 0.0)
+    for i in range(base.shape[0]):
+        # A hard margin is penalised as much as the dearest record.
+        state.f[PENALTY, i] = min(base[i], largest)
     for k in range(grid.shape[0]):
         C = grid[k]
         sigma = _predict(problem, state, guide, m, base, grid, k)
         half, done, scale = guide.width[k], 0, 1.0
         while True:
-            n_plus, n_rows = _choose_rows(problem, state, m, base, C, half)
+            n_plus, n_rows = _choose_rows(problem, state, m, m_plus, base, C, half)
             allowed = MAX_STEPS - done
             if n_rows < m and allowed > _ROUND_STEPS:
                 allowed = _ROUND_STEPS

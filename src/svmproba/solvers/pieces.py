@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from .problem import JIT, Array, Problem
-from .rows import aligned, row_add, row_dot, whole
+from .rows import aligned, row_add, row_dot, rows_add, whole
 
 #: Rounding that is allowed for: of margins, and of multipliers as a share of their bound.
 _SLACK = 1e-9
@@ -34,7 +34,7 @@ class Walk(NamedTuple):
     j: Array  # (6, side) by place in J; place 0 is the bias
     v: Array  # (3, width)
     inverse: Array  # (side, side)
-    i: Any  # (4, n or a little more)
+    i: Any  # (4, n or a little more), unsigned: see State in lagrangian
     status: Any  # (n,)
     along: Array  # (2,): tau, rate of the imbalance of the multipliers
     count: Any  # (3,): places in use, watched records, events
@@ -62,7 +62,7 @@ def new_walk(problem: Problem, width: int) -> Walk:
         aligned(6, side),
         aligned(3, width),
         aligned(side, side),
-        np.zeros((4, max(n, side)), np.int64),
+        np.zeros((4, max(n, side)), np.uint32),
         np.zeros(n, np.int8),
         np.zeros(2),
         np.zeros(3, np.int64),
@@ -123,15 +123,15 @@ def begin_set(problem, walk, i):
 
 
 @njit(**JIT)
-def _turn(problem, walk, x, i):
-    """Change the rate of record i by x, and of J so that its margins follow; i < 0: of J only."""
-    speed, rate, u, d = walk.v[SPEED], walk.j[INNER_RATE], walk.j[IMAGE], problem.d
-    bias = speed[d] - x * u[0]
-    for p in range(1, walk.count[PLACES]):
-        rate[p] -= x * u[p]
-        row_add(problem.table, walk.i[MEMBER, p], -x * u[p], speed)
-    if i >= 0:
-        row_add(problem.table, i, x, speed)
+def _turn(problem, walk, x, i, own):
+    """Change the rates of J as its margins need that follow x times an image, and i's by own."""
+    size, speed, d, change = walk.count[PLACES], walk.v[SPEED], problem.d, walk.j[PRODUCTS]
+    bias = speed[d] - x * walk.j[IMAGE, 0]
+    for p in range(1, size):
+        change[p] = -x * walk.j[IMAGE, p]
+        walk.j[INNER_RATE, p] += change[p]
+    rows_add(problem.table, walk.i[MEMBER, 1:], change[1:], size - 1, speed)
+    row_add(problem.table, i, own, speed)
     speed[d] = bias
 
 
@@ -143,7 +143,7 @@ def _leave(problem, walk, p, status):
     at_bound = status == BOUND
     for q in range(size):
         u[q] = -inverse[p, q] / inverse[p, p]
-    _turn(problem, walk, walk.j[INNER_RISE, p] * at_bound - walk.j[INNER_RATE, p], np.int64(-1))
+    _turn(problem, walk, walk.j[INNER_RISE, p] * at_bound - walk.j[INNER_RATE, p], i, 0.0)
     walk.f[ALPHA, i] = walk.j[INNER_LIMIT, p] * at_bound
     walk.status[i] = status
     a = walk.i[SLOT, i]
@@ -193,7 +193,7 @@ def _enter(problem, walk, a):
         for p in range(1, walk.count[PLACES]):
             walk.j[INNER_ALPHA, p] -= sign * best * walk.j[IMAGE, p]
         if place < 0:  # it goes through to its other bound
-            _turn(problem, walk, sign * rise, i)
+            _turn(problem, walk, sign * rise, i, sign * rise)
             walk.status[i] = ZERO if was == BOUND else BOUND
             walk.w[SPACE, a], walk.w[SIDE, a] = 0.0, -sign
             walk.f[ALPHA, i] = 0.0 if was == BOUND else limit
@@ -208,7 +208,7 @@ def _enter(problem, walk, a):
     if rest <= DEPENDENT * (1.0 + square) or size >= walk.inverse.shape[0]:
         return False
     change = (walk.w[PULLED, a] - row_dot(problem.table, i, walk.v[SPEED])) / rest
-    _turn(problem, walk, change, i)
+    _turn(problem, walk, change, i, change)
     append(walk, i, rest)
     _place(walk, a, size, alpha, limit, rate + change)
     return True
@@ -262,8 +262,7 @@ def _aim(problem, walk, m):
         for q in range(size):
             s += row[q] * z[q]
         rate[p] = s
-    for p in range(1, size):
-        row_add(problem.table, walk.i[MEMBER, p], rate[p], speed)
+    rows_add(problem.table, walk.i[MEMBER, 1:], rate[1:], size - 1, speed)
     speed[d] = rate[0]
 
 
