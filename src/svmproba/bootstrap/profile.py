@@ -25,8 +25,8 @@ Bools = NDArray[np.bool_]
 N_PILOTS = 200
 MAX_CUTS = 100
 N_CELLS = 1024
-#: Blocks of records at least.
-N_BLOCKS = 16
+#: Blocks of records at least; values among which a median is sought first.
+N_BLOCKS, N_SAMPLED = 16, 1000
 
 
 class Profile(NamedTuple):
@@ -211,8 +211,20 @@ def _pilot_scores(
         return scores.mean(axis=2), np.abs(np.swapaxes(scores, 1, 2)[left_out[block]])
 
     blocks = row_blocks(rows.shape[0], rows.shape[1] + 2 * scores_width(members), N_BLOCKS // 4)
-    mean, sizes = map(np.concatenate, zip(*map_blocks(block_scores, blocks, n_jobs), strict=True))
-    if len(sizes) == 0:
-        return mean, np.zeros(mean.shape[1]), 0.0
-    largest = float(sizes.max())
-    return mean, np.median(sizes, axis=0, overwrite_input=True), largest
+    means, sizes = zip(*map_blocks(block_scores, blocks, n_jobs), strict=True)
+    by_theta = [np.concatenate(part) for part in zip(*(block.T for block in sizes), strict=True)]
+    middle = np.array([_median(part) if len(part) else 0.0 for part in by_theta])
+    return np.concatenate(means), middle, max(float(part.max(initial=0.0)) for part in by_theta)
+
+
+def _median(values: Floats) -> float:
+    """`numpy.median`, sought first among the values near that of a sample: a third of the time."""
+    n, low = len(values), (len(values) - 1) // 2
+    sample = np.sort(values[:: n // N_SAMPLED + 1])
+    ends = sample[[int(0.45 * len(sample)), int(0.55 * len(sample))]]
+    near = values[(values >= ends[0]) & (values <= ends[1])]
+    place = low - np.count_nonzero(values < ends[0])
+    if place < 0 or place + 1 >= len(near):
+        return float(np.median(values))
+    near.partition((place, place + 1))
+    return float(near[place] if n % 2 else (near[place] + near[place + 1]) / 2)
