@@ -46,12 +46,14 @@ _DUAL_SHARE = 0.75
 class State(NamedTuple):
     """Work space of one bag, packed into few arrays: compiling is much faster that way."""
 
-    f: Array  # (5, n), by record: see the names below
+    f: Array  # (7, n), by place in the bag, the last by record: see the names below
     w: Array  # (8, n), by working row: see the names below
     v: Array  # (10, width), vectors: see the names below
-    i: Any  # (5, n + 1): working rows, inner rows, scratch, rows in the Gram matrix, the bag;
-    #         unsigned, or compiled code asks of every index whether it counts from the end
-    b: Any  # (3, n), by record: between its bounds, in the Gram matrix, fixed at its bound
+    i: Any  # (6, n + 1): working rows, inner rows, scratch, rows in the Gram matrix, the bag, the
+    #         working rows' places in it; unsigned, or compiled code asks of every index whether it
+    #         counts from the end
+    b: Any  # (5, n), by record: between its bounds, in the Gram matrix; by place in the bag: fixed
+    #         at its bound, new there or no longer, working
     scratch: Array  # (2, max(n, width) or a little more)
     gram: Array  # (width, width) or (0, 0)
     square: Array  # large enough for either direction
@@ -61,8 +63,9 @@ class State(NamedTuple):
     count: Any  # (3,): rows in the Gram matrix, inner rows, updates
 
 
-# Multiplier, margin, the margin before the round and as predicted, penalty at sigma = 1.
-ALPHA, MARGIN, LAST, PREDICTED, PENALTY = range(5)
+# Multiplier, margin, the margin before the round and as predicted, target, bound at C = 1; penalty
+# at sigma = 1.
+ALPHA, MARGIN, LAST, PREDICTED, TARGET, BASE, PENALTY = range(7)
 # Multiplier, new multiplier, the one that is in the class sums, t - margin and its change along
 # the direction, bound, penalty at sigma = 1, target.
 W_ALPHA, W_NEW, W_SUMMED, W_LACK, W_CHANGE, W_BOUND, W_PENALTY, W_TARGET = range(8)
@@ -70,9 +73,9 @@ W_ALPHA, W_NEW, W_SUMMED, W_LACK, W_CHANGE, W_BOUND, W_PENALTY, W_TARGET = range
 # records fixed at their bound, and of these at C = 1.
 POINT, GRADIENT, DIRECTION, LAST_POINT = range(4)
 PLUS, MINUS, FIXED_PLUS, FIXED_MINUS, BASE_PLUS, BASE_MINUS = range(4, 10)
-ROWS, INNER, INDEX, LISTED, BAG = range(5)
-MEMBER, IN_GRAM, AT_BOUND = range(3)
-_N_GRAM, _N_INNER, _N_UPDATES = range(3)
+ROWS, INNER, INDEX, LISTED, BAG, PLACES = range(6)
+MEMBER, IN_GRAM, AT_BOUND, TURNED, WORKS = range(5)
+_N_GRAM, N_INNER, _N_UPDATES = range(3)
 _SIGMA = 4
 
 
@@ -82,11 +85,11 @@ def new_state(problem: Problem, width: int) -> State:
     direct = width if width <= DIRECT_WIDTH else 0
     side = direct or (whole(n) if problem.kernel.size else 0)
     return State(
-        aligned(5, n),
+        aligned(7, n),
         aligned(8, n),
         aligned(10, width),
-        np.zeros((5, n + 1), np.uint32),
-        np.zeros((3, n), np.bool_),
+        np.zeros((6, n + 1), np.uint32),
+        np.zeros((5, n), np.bool_),
         aligned(2, max(whole(n), width)),
         aligned(direct, direct),
         aligned(side, side),
@@ -136,7 +139,7 @@ def _class_sums(problem, state, first, last, total):
     new, summed = state.w[W_NEW], state.w[W_SUMMED]
     bound, target = state.w[W_BOUND], state.w[W_TARGET]
     changed, change = state.i[INDEX], state.scratch[0]
-    linear, n_inner, n_changed = 0.0, np.uint64(state.count[_N_INNER]), np.uint64(0)
+    linear, n_inner, n_changed = 0.0, np.uint64(state.count[N_INNER]), np.uint64(0)
     for a in range(np.uint64(first), np.uint64(last)):
         i, x = rows[a], new[a]
         linear += x * target[a]
@@ -148,7 +151,7 @@ def _class_sums(problem, state, first, last, total):
         n_changed += np.uint64(x != summed[a])
         summed[a] = x
     rows_add(problem.table, changed, change, np.int64(n_changed), total)
-    state.count[_N_INNER] = n_inner
+    state.count[N_INNER] = n_inner
     return linear
 
 
@@ -162,7 +165,7 @@ def _evaluate(problem, state, n_plus, n_rows, sigma, hard):
     plus, minus = state.v[PLUS], state.v[MINUS]
     scale = _hard_scale(state, n_rows) if hard else 1.0
     hinge, product = _clip(state, n_rows, sigma, scale)
-    state.count[_N_INNER] = 0
+    state.count[N_INNER] = 0
     up = linear[0] + _class_sums(problem, state, np.int64(0), n_plus, plus)
     down = linear[1] + _class_sums(problem, state, n_plus, n_rows, minus)
     x, y = class_scales(plus[d], -minus[d])
@@ -203,7 +206,7 @@ def _line_search(state, n_rows, sigma, first, a0, a1):
 def _direction(problem, state, sigma):
     """Newton direction at the new multipliers, by the cheapest way."""
     table, d, g, p = problem.table, problem.d, state.v[GRADIENT], state.v[DIRECTION]
-    n_inner, width, penalty = state.count[_N_INNER], g.shape[0], state.f[PENALTY]
+    n_inner, width, penalty = state.count[N_INNER], g.shape[0], state.f[PENALTY]
     if n_inner == 0:  # nothing curves in the bias: move it by one margin, if it is off balance
         for k in range(width):
             p[k] = -g[k]

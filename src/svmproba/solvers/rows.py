@@ -233,10 +233,9 @@ def _gram_add(table, index, sign, count, gram):
 
 @njit(**JIT)
 def score_rows(table, index, count, p, out):
-    """Write the products of the listed rows with p to out, by record."""
+    """Write the products of the listed rows with p to out, by place in the list."""
     for q in range(count):
-        i = index[q]
-        out[i] = row_dot(table, i, p)
+        out[q] = row_dot(table, index[q], p)
 
 
 @njit(**JIT)
