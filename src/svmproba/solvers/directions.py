@@ -173,26 +173,21 @@ def sync_gram(table, penalty, inner, n_inner, member, in_gram, listed, count, in
 
     ``listed[:count[0]]`` are the records in it.
     """
-    changed, kept = np.int64(0), np.int64(0)
+    changed, kept = np.uint64(0), np.uint64(0)  # lists without branches: see newton
     for a in range(count[0]):
         i = listed[a]
-        if member[i]:
-            listed[kept] = i
-            kept += 1
-        else:
-            index[changed] = i
-            sign[changed] = -penalty[i]
-            in_gram[i] = False
-            changed += 1
+        stays = member[i]
+        index[changed], sign[changed], listed[kept] = i, -penalty[i], i
+        changed += np.uint64(not stays)
+        kept += np.uint64(stays)
+        in_gram[i] = stays
     for a in range(n_inner):
         i = inner[a]
-        if not in_gram[i]:
-            index[changed] = i
-            sign[changed] = penalty[i]
-            in_gram[i] = True
-            changed += 1
-            listed[kept] = i
-            kept += 1
+        new = not in_gram[i]
+        index[changed], sign[changed], listed[kept] = i, penalty[i], i
+        changed += np.uint64(new)
+        kept += np.uint64(new)
+        in_gram[i] = True
     count[0] = kept
-    gram_add(table, index, sign, changed, gram)
-    return changed
+    gram_add(table, index, sign, np.int64(changed), gram)
+    return np.int64(changed)

@@ -143,7 +143,7 @@ def _class_sums(problem, state, first, last, total):
     for a in range(np.uint64(first), np.uint64(last)):
         i, x = rows[a], new[a]
         linear += x * target[a]
-        inside = x > 0.0 and x < bound[a]
+        inside = (x > 0.0) & (x < bound[a])
         member[i] = inside
         inner[n_inner] = i
         n_inner += np.uint64(inside)

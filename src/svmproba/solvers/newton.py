@@ -57,6 +57,8 @@ MAX_STEPS = 400
 _ROUND_STEPS = 10
 #: Least half width of the working rows, in margins.
 LEAST_WIDTH = 0.1
+#: Stands for the bound of a hard margin where an infinite one would be multiplied by 0.
+_LARGE = 1e300
 
 
 class Guide(NamedTuple):
@@ -149,9 +151,8 @@ def _crossed(state, m, C):
     alpha, margin, target, base = state.f[ALPHA], state.f[MARGIN], state.f[TARGET], state.f[BASE]
     wrong = 0.0
     for a in range(m):
-        lack = target[a] - margin[a]
-        over = -lack if state.b[AT_BOUND, a] else (lack if alpha[a] == 0.0 else 0.0)
-        wrong += base[a] * over if over > 0.0 else 0.0
+        side = np.float64(alpha[a] == 0.0) - np.float64(state.b[AT_BOUND, a])
+        wrong += min(base[a], _LARGE) * max(side * (target[a] - margin[a]), 0.0)
     return C * wrong
 
 
