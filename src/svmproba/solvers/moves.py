@@ -29,14 +29,19 @@ from .pivots import (
     BOUND,
     CAP,
     D_CAP,
-    D_LEAD,
     D_POINT,
     D_TARGET,
     FREE,
     LEAD,
+    LENGTH,
+    MOVERS,
     N_FREE,
-    NORM,
+    NEAR,
     PUSH,
+    RATE,
+    REACH,
+    SIDE,
+    SPACE,
     TARGET,
     WATCHED,
     WAY,
@@ -48,7 +53,7 @@ from .pivots import (
 )
 from .problem import JIT, lean_entry
 from .rows import row_add, row_dot
-from .steps import MOVERS, N_FAR, NEAR, arrive, direction, find_bias, look
+from .steps import arrive, direction, find_bias, forget, look
 
 # How a move ended: at its goal, above the cutoff, without a solution, after too many breaks.
 DONE, CUT, INFEASIBLE, STUCK = range(4)
@@ -60,6 +65,8 @@ _MAX_AGE = 64
 #: Breaks after which a move is given up, in all and for each record: many records of few columns
 #: take many.
 _BREAKS, _BREAKS_EACH = 4000, 10
+#: Rate below which a distance is never used up.
+_NEVER = 1e-300
 #: Largest relative gap of a solution.
 EXACT = 1e-6
 #: Hard margins whose multipliers grow by more than this factor cannot all hold. (A value is at
@@ -75,15 +82,16 @@ def _advance(p, rising, horizon, cutoff, tally):
     ``rising`` counts them.
     """
     d, table, n = p.d, p.table, p.where.shape[1]
-    alpha, cap, lead, where, v = p.f[0, ALPHA], p.f[0, CAP], p.f[0, LEAD], p.where[0], p.v[0]
-    d_lead, d_cap, d_target = p.z[D_LEAD], p.z[D_CAP], p.z[D_TARGET]
+    alpha, cap, where, v = p.f[0, ALPHA], p.f[0, CAP], p.where[0], p.v[0]
+    d_cap, d_target = p.z[D_CAP], p.z[D_TARGET]
+    space, rate, reach, side = p.z[SPACE], p.z[RATE], p.z[REACH], p.z[SIDE]
     dv, push, way, x, free = p.zv[D_POINT], p.zv[PUSH], p.zv[WAY], p.zq[0], p.free[0]
     near, movers = p.lists[NEAR], p.lists[MOVERS]
     for k in range(push.shape[0]):
         push[k] = 0.0
         way[k] = 0.0
     n_movers, mass, shifted = 0, 0.0, np.bool_(False)
-    p.lists[N_FAR, 0] = 0  # a list of another move
+    forget(p)
     for i in range(n):
         mass += alpha[i] * p.z[TARGET, i]
         shifted = shifted or d_target[i] != 0.0
@@ -109,6 +117,7 @@ def _advance(p, rising, horizon, cutoff, tally):
         if q == 0 and abs(push[d]) > 1e-12:
             look(p, watched)
             who = find_bias(p, push[d])
+            forget(p)
             rose = arrive(p, who, horizon == np.inf) if who >= 0 else -1
             n_near, radius = look(p, watched)
             gone = 0.0
@@ -125,16 +134,16 @@ def _advance(p, rising, horizon, cutoff, tally):
         if speed * step > radius - gone:
             step, kind = (radius - gone) / speed, 4
         for a in range(n_near):
-            d_lead[a] = row_dot(table, near[a], dv)
+            rate[a] = row_dot(table, near[a], dv)
         for a in range(n_near if shifted else 0):
-            d_lead[a] -= d_target[near[a]]
+            rate[a] -= d_target[near[a]]
+        for a in range(n_near):  # apart: these vectorise, and wait for nothing
+            rate[a] *= side[a]
+            when = max(space[a], 0.0) / max(-rate[a], _NEVER)
+            reach[a] = when if -rate[a] > noise * p.z[LENGTH, a] else np.inf
         for a in range(n_near):
-            i, g, small = near[a], d_lead[a], noise * p.z[NORM, near[a]]
-            if where[i] == ZERO:
-                if g < -small and lead[i] < -g * step and cap[i] > 0.0:
-                    step, who, kind = max(lead[i], 0.0) / -g, i, 1
-            elif where[i] == BOUND and g > small and -lead[i] < g * step:
-                step, who, kind = max(-lead[i], 0.0) / g, i, 1
+            if reach[a] < step and (side[a] < 0.0 or cap[near[a]] > 0.0):
+                step, who, kind = reach[a], np.int64(near[a]), 1
         for a in range(1, q + 1):
             i = free[a]
             up = x[a] - d_cap[i]
@@ -149,7 +158,7 @@ def _advance(p, rising, horizon, cutoff, tally):
             v[k] += step * dv[k]
             way[k] += step * dv[k]
         for a in range(n_near):
-            lead[near[a]] += step * d_lead[a]
+            space[a] += step * rate[a]
         for a in range(n_movers):
             i = movers[a]
             cap[i] += step * d_cap[i]
@@ -158,7 +167,6 @@ def _advance(p, rising, horizon, cutoff, tally):
                 gain += d_cap[i] * p.z[TARGET, i]
         for a in range(1, q + 1):
             alpha[free[a]] += step * x[a]
-            lead[free[a]] = 0.0
         now += step
         mass += step * gain
         gone += step * speed
@@ -172,18 +180,19 @@ def _advance(p, rising, horizon, cutoff, tally):
                 break
             rising -= rose
         elif kind < 4:
-            i = free[who]
+            i = np.int64(free[who])
             leave(p, who)
             park(p, i, kind == 3)
         since += n_near
         if kind == 4:  # a look costs as much as what was watched since the last one
             watched *= 0.6 if since > n else 1.5
         stale = p.count[0, AGE] > _MAX_AGE and not shifted
+        if stale:
+            refresh(p, True)
+            forget(p)
         if stale or kind == 4:
             n_near, radius = look(p, watched)
             gone, since = 0.0, 0
-        if stale:
-            refresh(p, True)
     look(p, watched)
     if not shifted:
         p.zq[WATCHED, 0] = watched

@@ -20,13 +20,17 @@ import numpy as np
 from numba import njit
 
 from .problem import JIT, Array
-from .rows import aligned, row_add, row_dot
+from .rows import aligned, row_add, row_dot, rows_add
 
 # By record: multiplier, its bound, margin minus target.
 ALPHA, CAP, LEAD = range(3)
-# Scratch by record: change of the lead, rates of the bound and of the target, numbers; row length,
-# wanted margin.
-D_LEAD, D_CAP, D_TARGET, LIST, NORM, TARGET = range(6)
+# Scratch by record: rates of the bound and of the target, numbers; row length, wanted margin. By
+# place in the list of those near their margin: distance to it, its rate, when it is used up, row
+# length, and +1 at 0, -1 at the bound, 0 if free.
+D_CAP, D_TARGET, LIST, NORM, TARGET, SPACE, RATE, REACH, LENGTH, SIDE = range(10)
+# Lists of records: near their margin, far from it, with a moving bound; place of each in the first;
+# how many are near and far.
+NEAR, FAR, MOVERS, SLOT, N_LISTED = range(5)
 # Vectors: change of the point, sum of the rows at moving bounds, way since the last look.
 D_POINT, PUSH, WAY = range(3)
 # Where a multiplier is: at 0, between its bounds, at its bound.
@@ -51,20 +55,20 @@ class Pivots(NamedTuple):
     f: Array  # (slots, 3, n), by record: see the names above
     v: Array  # (slots, width), point
     inverse: Array  # (slots, side, side), of the free records' system, the bias first
-    free: Any  # (slots, side), the free records, from 1 on
+    free: Any  # (slots, side), the free records, from 1 on; unsigned: see State in lagrangian
     where: Any  # (slots, n)
     count: Any  # (slots, 2)
-    z: Array  # (6, n)
+    z: Array  # (10, n)
     zv: Array  # (3, width)
     zq: Array  # (4, side), the last row: see WATCHED
-    lists: Any  # (4, n)
+    lists: Any  # (5, n or more), unsigned
 
 
 def new_pivots(table: Array, d: int, slots: int) -> Pivots:
     """Allocate the work space of one table."""
     n, width = table.shape
     side = min(n, d + 1) + 2
-    z = aligned(6, n)
+    z = aligned(10, n)
     z[TARGET] = 1.0 - SCATTER * np.modf(0.7548776662 * np.arange(1, n + 1))[0]
     z[NORM] = np.sqrt(np.einsum("ij,ij->i", table, table))
     zq = np.zeros((4, side))
@@ -75,13 +79,13 @@ def new_pivots(table: Array, d: int, slots: int) -> Pivots:
         aligned(slots, 3, n),
         aligned(slots, width),
         np.zeros((slots, side, side)),
-        np.zeros((slots, side), np.int64),
+        np.zeros((slots, side), np.uint32),
         np.zeros((slots, n), np.int8),
         np.zeros((slots, 2), np.int64),
         z,
         aligned(3, width),
         zq,
-        np.zeros((4, n), np.int64),
+        np.zeros((5, max(n, 2)), np.uint32),
     )
 
 
@@ -128,6 +132,8 @@ def park(p, i, up):
     """Set record i, no longer free, at its bound or at 0."""
     p.f[0, ALPHA, i] = p.f[0, CAP, i] if up else 0.0
     p.where[0, i] = BOUND if up else ZERO
+    a = p.lists[SLOT, i]
+    p.z[SPACE, a], p.z[SIDE, a] = 0.0, -1.0 if up else 1.0
     if up and p.z[D_CAP, i] != 0.0:
         row_add(p.table, i, p.z[D_CAP, i], p.zv[PUSH])
 
@@ -197,10 +203,11 @@ def enter(p, t):
         if who == 0:
             park(p, t, sign > 0.0)
             return True
-        i, up = free[who], sign * u[who] < 0.0
+        i, up = np.int64(free[who]), sign * u[who] < 0.0
         leave(p, who)
         park(p, i, up)
     p.where[0, t] = FREE
+    p.z[SIDE, p.lists[SLOT, t]] = 0.0
     p.count[0, N_FREE] += 1
     free[p.count[0, N_FREE]] = t
     return True
@@ -243,7 +250,7 @@ def refresh(p, correct):
         v[d] = balance
         for a in range(1, q + 1):
             p.f[0, ALPHA, free[a]] += x[a]
-            row_add(table, free[a], x[a], v)
+        rows_add(table, free[1:], x[1:], q, v)
         balance, v[d] = v[d], bias
     if q > 0 and not correct:
         bias = 0.0

@@ -11,21 +11,25 @@ from .pivots import (
     D_CAP,
     D_POINT,
     D_TARGET,
+    FAR,
     FREE,
     LEAD,
+    LENGTH,
     N_FREE,
+    N_LISTED,
+    NEAR,
     NORM,
     PUSH,
+    SIDE,
+    SLOT,
+    SPACE,
     TARGET,
     WAY,
     ZERO,
     enter,
 )
 from .problem import JIT
-from .rows import row_add, row_dot
-
-# Lists of records: near their margin, far from it, with a moving bound; and how many are far.
-NEAR, FAR, MOVERS, N_FAR = range(4)
+from .rows import row_add, row_dot, rows_add
 
 #: Share of the terms of a sum that may be rounding, and the same after the second solution.
 _NOISE, _REFINED = 1e-12, 1e-15
@@ -76,8 +80,12 @@ def look(p, watched):
     way, as a share of the mean one, for which the list shall do. Returns how many are listed, and
     how far the point may move.
     """
-    n, lead, way, norm, far = p.where.shape[1], p.f[0, LEAD], p.zv[WAY], p.z[NORM], p.lists[FAR]
-    for a in range(p.lists[N_FAR, 0]):
+    n, lead, way, norm, near = p.where.shape[1], p.f[0, LEAD], p.zv[WAY], p.z[NORM], p.lists[NEAR]
+    far, side, listed = p.lists[FAR], p.z[SIDE], p.lists[N_LISTED]
+    for a in range(listed[0]):
+        if side[a] != 0.0:
+            lead[near[a]] = side[a] * p.z[SPACE, a]
+    for a in range(listed[1]):
         lead[far[a]] += row_dot(p.table, far[a], way)
     for k in range(way.shape[0]):
         way[k] = 0.0
@@ -85,16 +93,24 @@ def look(p, watched):
     for i in range(n):
         mean += abs(lead[i]) / norm[i]
     radius = watched * mean / n if watched < np.inf else np.inf
-    n_near, n_far = np.int64(0), np.int64(0)
+    n_near, n_far = np.uint64(0), np.uint64(0)
     for i in range(n):
-        if abs(lead[i]) <= radius * norm[i] or p.where[0, i] == FREE:
-            p.lists[NEAR, n_near] = i
-            n_near += 1
-        else:
-            far[n_far] = i
-            n_far += 1
-    p.lists[N_FAR, 0] = n_far
-    return n_near, radius
+        close = (abs(lead[i]) <= radius * norm[i]) | (p.where[0, i] == FREE)
+        near[n_near], p.lists[SLOT, i], far[n_far] = i, n_near, i
+        n_near += np.uint64(close)
+        n_far += np.uint64(not close)
+    for a in range(n_near):
+        i = near[a]
+        side[a] = 1.0 if p.where[0, i] == ZERO else (-1.0 if p.where[0, i] == BOUND else 0.0)
+        p.z[SPACE, a], p.z[LENGTH, a] = side[a] * lead[i], norm[i]
+    listed[0], listed[1] = n_near, n_far
+    return np.int64(n_near), radius
+
+
+@njit(**JIT)
+def forget(p):
+    """Drop the lists: the leads are up to date, or will be."""
+    p.lists[N_LISTED, 0], p.lists[N_LISTED, 1] = 0, 0
 
 
 @njit(**JIT)
@@ -122,8 +138,8 @@ def direction(p):
                 s += row[b] * u[b]
             x[a] = s if turn == 0 else x[a] + s
             more[a] = s
+        rows_add(table, free[1:], more[1:], q, dv)
         for a in range(1, q + 1):
-            row_add(table, free[a], more[a], dv)
             balance += more[a] * table[free[a], d]
         dv[d] = x[0]
         if turn == 1:
