@@ -30,15 +30,13 @@ from .threads import blas_threads
 #: Memory that one running block may use for scores and multipliers: it takes a portion of its bags
 #: at a time, so that large blocks need no more than small ones. A single bag is the least.
 BLOCK_BYTES = 2**20
-#: Records up to which the kernel matrix of the rows is kept (128 MB), and the columns from which a
-#: system of the size of the inner records can pay.
-_KERNEL_ROWS, _KERNEL_WIDTH, _LARGE_PRODUCT = 4000, 32, 10**9
+#: Records up to which the kernel matrix of the rows is kept (128 MB), and records a column up to
+#: which it pays in Newton steps (15 % of the time with two, nothing with seven).
+_KERNEL_ROWS, _KERNEL_SHARE, _LARGE_PRODUCT = 4000, 3, 10**9
 #: Rows of the kernel matrix that are computed at once.
 _KERNEL_BLOCK = 1024
 #: Multiple of the margins' movement in a few bags that bounds the working rows.
 _WIDTHS = 2.5
-
-NO_KERNEL = np.empty((0, 0))
 
 Tally = Callable[[Any, Any], tuple[Array, Array]]
 
@@ -68,8 +66,9 @@ def choose_method(n: int, width: int, hard: bool) -> str:
 
 def with_kernel(shared: Shared, n_workers: int = 1) -> Shared:
     """Add the kernel matrix of the signed rows without the bias, where the method uses one."""
-    n = shared.problem.signs.shape[0]
-    if n > _KERNEL_ROWS or shared.width < _KERNEL_WIDTH or shared.method == "homotopy":
+    n, method = shared.problem.signs.shape[0], shared.method
+    many = method == "newton" and n > _KERNEL_SHARE * shared.width
+    if n > _KERNEL_ROWS or many or method == "homotopy":
         return shared
     kernel = _kernel_matrix(shared.rows, shared.problem, n_workers)
     return shared._replace(problem=shared.problem._replace(kernel=kernel))
@@ -228,7 +227,7 @@ def solve_again(shared: Shared, state: State, base: Array, stop: Any) -> tuple[A
 
 def without_products(shared: Shared) -> Shared:
     """Leave out what a worker makes sooner than it gets it."""
-    return shared._replace(problem=shared.problem._replace(table=None, kernel=NO_KERNEL))
+    return shared._replace(problem=shared.problem._replace(table=None, kernel=None))
 
 
 def with_products(shared: Shared) -> Shared:

@@ -22,7 +22,6 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from .bag_blocks import (
-    NO_KERNEL,
     Shared,
     Tally,
     bounds_of,
@@ -124,7 +123,7 @@ def fit_ensemble(
     weight = None if weight is None else np.array(weight, np.float64)
     n_workers = effective_n_jobs(n_jobs)
     table, width = signed_rows(rows, signs)
-    problem = Problem(table, d, signs, targets, NO_KERNEL)
+    problem = Problem(table, d, signs, targets, None)
     stop = np.zeros(1, np.uint8)
     method = choose_method(n, width, hard)
     shared = Shared(

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.core import types
+from numba.extending import overload
 
 from .directions import (
     apply_updates,
@@ -30,7 +32,7 @@ from .directions import (
     update_factor,
 )
 from .problem import JIT, Array, Problem, class_scales, relative_gap
-from .rows import aligned, row_dot, rows_add, whole
+from .rows import INNER_FLAGS, aligned, row_dot, rows_add, whole
 
 #: Columns up to which the Newton matrix is formed and factored.
 DIRECT_WIDTH = 400
@@ -83,7 +85,7 @@ def new_state(problem: Problem, width: int) -> State:
     """Allocate the work space; it serves one bag after the other."""
     n = problem.signs.shape[0]
     direct = width if width <= DIRECT_WIDTH else 0
-    side = direct or (whole(n) if problem.kernel.size else 0)
+    side = direct or (0 if problem.kernel is None else whole(n))
     return State(
         aligned(7, n),
         aligned(8, n),
@@ -202,64 +204,80 @@ def _line_search(state, n_rows, sigma, first, a0, a1):
     return tau
 
 
+def _by_inner(problem, state, sigma):  # pragma: no cover
+    """Find the direction in the space of the inner records, where that pays; say whether it did."""
+    raise NotImplementedError
+
+
+@overload(_by_inner, jit_options=INNER_FLAGS)
+def _by_inner_of(problem, state, sigma):
+    if isinstance(problem.types[problem.fields.index("kernel")], types.NoneType):
+        return lambda problem, state, sigma: False  # nothing of what follows is compiled
+
+    def by_inner(problem, state, sigma):
+        d, g, p = problem.d, state.v[GRADIENT], state.v[DIRECTION]
+        n_inner, width, x, y = state.count[N_INNER], g.shape[0], state.scratch[0], state.scratch[1]
+        if n_inner > _DUAL_SHARE * width and state.gram.shape[0] > 0:
+            return False
+        size = dual_system(
+            problem.table, d, g, sigma, state.f[PENALTY], state.i[INNER], n_inner, problem.signs,
+            problem.kernel, state.square, x, y,
+        )  # fmt: skip
+        factor(state.square, size)
+        state.linear[_SIGMA], state.count[_N_UPDATES] = 0.0, 0
+        for side in range(2):
+            forward_solve(state.square, size, state.scratch[side])
+            backward_solve(state.square, size, state.scratch[side])
+        yx, yy = 0.0, 0.0
+        for a in range(n_inner):
+            s = problem.signs[state.i[INNER, a]]
+            yx += s * x[a]
+            yy += s * y[a]
+        bias = (yx - g[d]) / yy
+        for k in range(width):
+            p[k] = -g[k]
+        for a in range(n_inner):
+            x[a] -= bias * y[a]
+        rows_add(problem.table, state.i[INNER], x, n_inner, p)
+        p[d] = bias
+        return True
+
+    return by_inner
+
+
 @njit(**JIT)
 def _direction(problem, state, sigma):
     """Newton direction at the new multipliers, by the cheapest way."""
     table, d, g, p = problem.table, problem.d, state.v[GRADIENT], state.v[DIRECTION]
-    n_inner, width, penalty = state.count[N_INNER], g.shape[0], state.f[PENALTY]
+    n_inner, width, x, y = state.count[N_INNER], g.shape[0], state.scratch[0], state.scratch[1]
     if n_inner == 0:  # nothing curves in the bias: move it by one margin, if it is off balance
         for k in range(width):
             p[k] = -g[k]
         balanced = abs(g[d]) <= 1e-10 * (state.v[PLUS, d] - state.v[MINUS, d])
         p[d] = 0.0 if balanced else -np.sign(g[d])
         return
-    few = problem.kernel.shape[0] > 0 and n_inner <= _DUAL_SHARE * width
-    dual = few or state.gram.shape[0] == 0
-    x, y, size, n_updates = state.scratch[0], state.scratch[1], width, np.int64(-1)
-    if dual:
-        size = dual_system(
-            table, d, g, sigma, penalty, state.i[INNER], n_inner, problem.signs, problem.kernel,
-            state.square, x, y,
-        )  # fmt: skip
-    else:
-        changed = sync_gram(
-            table, penalty, state.i[INNER], n_inner, state.b[MEMBER], state.b[IN_GRAM],
-            state.i[LISTED], state.count, state.i[INDEX], x, state.gram,
-        )  # fmt: skip
-        if state.linear[_SIGMA] == sigma:
-            n_updates = update_factor(
-                table, sigma, state.i[INDEX], x, changed, state.square, state.updates,
-                state.count[_N_UPDATES], y,
-            )  # fmt: skip
-        if n_updates < 0:
-            primal_system(d, sigma, state.gram, state.square)
-        for k in range(width):
-            x[k] = -g[k]
-    if n_updates < 0:
-        factor(state.square, size)
-        n_updates = np.int64(0)
-    state.linear[_SIGMA] = 0.0 if dual else sigma
-    state.count[_N_UPDATES] = n_updates
-    for side in range(2 if dual else 1):
-        forward_solve(state.square, size, state.scratch[side])
-        apply_updates(state.updates, n_updates, x, y)  # none in the dual system
-        backward_solve(state.square, size, state.scratch[side])
-    if not dual:
-        for k in range(width):
-            p[k] = x[k]
+    if _by_inner(problem, state, sigma):
         return
-    yx, yy = 0.0, 0.0
-    for a in range(n_inner):
-        s = problem.signs[state.i[INNER, a]]
-        yx += s * x[a]
-        yy += s * y[a]
-    bias = (yx - g[d]) / yy
+    n_updates = np.int64(-1)
+    changed = sync_gram(
+        table, state.f[PENALTY], state.i[INNER], n_inner, state.b[MEMBER], state.b[IN_GRAM],
+        state.i[LISTED], state.count, state.i[INDEX], x, state.gram,
+    )  # fmt: skip
+    if state.linear[_SIGMA] == sigma:
+        n_updates = update_factor(
+            table, sigma, state.i[INDEX], x, changed, state.square, state.updates,
+            state.count[_N_UPDATES], y,
+        )  # fmt: skip
+    if n_updates < 0:
+        primal_system(d, sigma, state.gram, state.square)
+        factor(state.square, width)
+        n_updates = np.int64(0)
+    state.linear[_SIGMA], state.count[_N_UPDATES] = sigma, n_updates
     for k in range(width):
         p[k] = -g[k]
-    for a in range(n_inner):
-        x[a] -= bias * y[a]
-    rows_add(table, state.i[INNER], x, n_inner, p)
-    p[d] = bias
+    forward_solve(state.square, width, p)
+    apply_updates(state.updates, n_updates, p, y)
+    backward_solve(state.square, width, p)
 
 
 @njit(**JIT, inline="always")  # called once: half a second less to compile

@@ -163,8 +163,9 @@ def _cut_back(problem, state, m, C):
     margins, new = state.f[LAST], state.f[MARGIN]
     a0, a1 = 0.0, 0.0
     for k in range(problem.d):
-        a0 += v[k] * (point[k] - v[k])
-        a1 += (point[k] - v[k]) ** 2
+        step = point[k] - v[k]
+        a0 += v[k] * step
+        a1 += step * step
     left, right, tau = 0.0, 1.0, 1.0
     for _ in range(12):
         s = a0 + tau * a1

@@ -111,7 +111,7 @@ def penalty_path(
         Proven lower bounds.
     """
     table, width = signed_rows(rows, signs)
-    problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), np.zeros((0, 0)))
+    problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), None)
     work = _Work(problem, new_state(problem, width), rows, weight)
     points, bound = {}, np.zeros((len(grid), len(needs)))
     plain = np.zeros(width)

@@ -81,7 +81,7 @@ class Problem(NamedTuple):
     d: int  #: column of the bias
     signs: Array  #: (n,), labels in {-1, +1}
     targets: Array  #: (n,), wanted margins
-    kernel: Array  #: (n, n), products of the signed rows without the bias; or (0, 0)
+    kernel: Array | None  #: (n, n), products of the signed rows without the bias
 
 
 @njit(**JIT)

@@ -17,7 +17,7 @@ from .problem import JIT, Array
 
 _LANES = 8
 #: Flags of the overloads: those of compiled functions, less what is said of wrappers.
-_INNER = {name: flag for name, flag in JIT.items() if not name.endswith("_wrapper")}
+INNER_FLAGS = {name: flag for name, flag in JIT.items() if not name.endswith("_wrapper")}
 #: Mask that leads an index back to the start of its register. An index that runs from there, or
 #: from anything but 0, is unsigned: Numba lets signed ones count from the end, and then LLVM does
 #: not vectorise the loop.
@@ -96,7 +96,7 @@ def gram_add(table, index, sign, count, gram):  # pragma: no cover
     raise NotImplementedError
 
 
-@overload(row_dot, jit_options=_INNER)
+@overload(row_dot, jit_options=INNER_FLAGS)
 def _row_dot(table, i, p):
     if isinstance(table, types.BaseTuple):
 
@@ -119,7 +119,7 @@ def _row_dot(table, i, p):
     return dense
 
 
-@overload(row_square, jit_options=_INNER)
+@overload(row_square, jit_options=INNER_FLAGS)
 def _row_square(table, i):
     if isinstance(table, types.BaseTuple):
 
@@ -134,7 +134,7 @@ def _row_square(table, i):
     return lambda table, i: row_dot(table, i, table[i])
 
 
-@overload(row_add, jit_options=_INNER)
+@overload(row_add, jit_options=INNER_FLAGS)
 def _row_add(table, i, x, g):
     if isinstance(table, types.BaseTuple):
 
@@ -153,7 +153,7 @@ def _row_add(table, i, x, g):
     return dense
 
 
-@overload(rows_add, jit_options=_INNER)
+@overload(rows_add, jit_options=INNER_FLAGS)
 def _rows_add(table, index, x, count, g):
     if isinstance(table, types.BaseTuple):
 
@@ -202,7 +202,7 @@ def add_squares(h, first, size, a, b, c, e, xa, xb, xc, xe):
             other[j] += ka * aj + kb * bj + kc * cj + ke * ej
 
 
-@overload(gram_add, jit_options=_INNER)
+@overload(gram_add, jit_options=INNER_FLAGS)
 def _gram_add(table, index, sign, count, gram):
     if isinstance(table, types.BaseTuple):
 
