@@ -38,7 +38,7 @@ from .search import IMPOSSIBLE, OPTIMAL, search_bag
 from .swaps import GOAL, KEPT, Task, new_task, slightly_less
 
 #: Convex solutions spent on one problem, by effort.
-EFFORT = {"fast": 20, "default": 4000, "thorough": 15000}
+EFFORT = {"fast": 20, "default": 10_000, "thorough": 40_000}
 #: Convex solutions spent on one branch and bound, and at a time, between looks at the clock.
 _PROOF, _CHUNK = 20_000, 200
 #: Open nodes kept at most, and the relative gap that counts as a proof.
