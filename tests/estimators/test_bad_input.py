@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
 
-from svmproba import BootstrapSVC
+from svmproba import BootstrapSVC, ProbabilitySVC, WeightedProbabilitySVC
 
 X, y = make_classification(60, 4, random_state=0)
 GRAM = X @ X.T
@@ -56,6 +56,13 @@ def small(**params):
 def test_parameters(params, message):
     with pytest.raises(ValueError, match=message):
         small(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [BootstrapSVC, ProbabilitySVC, WeightedProbabilitySVC])
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "all", True])
+def test_number_of_jobs(estimator, n_jobs):
+    with pytest.raises(ValueError, match=f"n_jobs must be None .* other than 0, got {n_jobs!r}"):
+        estimator(n_jobs=n_jobs).fit(X, y)
 
 
 def put(value):

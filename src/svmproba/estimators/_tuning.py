@@ -17,26 +17,21 @@ from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import two_columns
 from svmproba.estimators._validation import (
     Floats,
-    check_Cs,
+    check_grid_parameters,
     check_integer,
-    check_number,
 )
 from svmproba.links.coupling import couple
 from svmproba.solvers.features import FeatureMap
-from svmproba.solvers.kernels import Rows, check_kernel
+from svmproba.solvers.kernels import Rows
 
 KERNEL_PARAMETERS = ("kernel", "degree", "coef0", "n_components")
 
 
 def check_tuning_parameters(estimator: Any) -> Floats:
     """Check the parameters of the grid and the kernel; gives the values of C."""
-    check_kernel(estimator.kernel, estimator.degree, estimator.coef0)
     if isinstance(estimator.cv, Integral):
         check_integer("cv", estimator.cv, 2)
-    check_number("tol", estimator.tol, np.finfo(np.float64).tiny, 1, "a number in (0, 1]")
-    if estimator.n_components is not None:
-        check_integer("n_components", estimator.n_components, 1)
-    return check_Cs(estimator.Cs)
+    return check_grid_parameters(estimator)
 
 
 def warn_of_gaps(gap: Floats, tol: float) -> None:

@@ -67,18 +67,26 @@ def check_Cs(Cs: ArrayLike | None) -> Floats:
     return np.unique(grid)
 
 
+def check_grid_parameters(estimator: Any) -> Floats:
+    """Check what all estimators with a grid have in common; gives the values of C."""
+    check_kernel(estimator.kernel, estimator.degree, estimator.coef0)
+    check_number("tol", estimator.tol, np.finfo(np.float64).tiny, 1, "a number in (0, 1]")
+    if estimator.n_components is not None:
+        check_integer("n_components", estimator.n_components, 1)
+    jobs = estimator.n_jobs
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, Integral) or not jobs):
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {jobs!r}.")
+    return check_Cs(estimator.Cs)
+
+
 def check_ensemble_parameters(estimator: Any) -> Floats:
     """Check what can be checked without data; gives the values of C."""
-    check_kernel(estimator.kernel, estimator.degree, estimator.coef0)
     check_integer("n_bootstraps", estimator.n_bootstraps, 1)
     check_number("epsilon", estimator.epsilon, 0, np.inf, "a number >= 0, infinity included")
     check_option("reliability", estimator.reliability, MEASURES)
     check_calibration(estimator.calibration)
-    check_number("tol", estimator.tol, np.finfo(np.float64).tiny, 1, "a number in (0, 1]")
-    if estimator.n_components is not None:
-        check_integer("n_components", estimator.n_components, 1)
     resolve_device(estimator.device)
-    return check_Cs(estimator.Cs)
+    return check_grid_parameters(estimator)
 
 
 def check_calibration(calibration: object) -> None:
