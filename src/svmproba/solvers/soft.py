@@ -15,11 +15,13 @@ optimal; the :math:`b` nearest to 0 is taken.
 
 from __future__ import annotations
 
-import joblib
+from typing import Any
+
 import numpy as np
 
 from svmproba.solvers.engine import fit_ensemble
 from svmproba.solvers.kernels import Array, Rows
+from svmproba.solvers.tasks import Parcel, run_tasks
 from svmproba.solvers.threads import blas_threads
 
 
@@ -58,15 +60,20 @@ def fit_soft_paths(
         fits = [_fit(rows, last, soft != 0.0, grid, tol, n_jobs)]
     else:
         # Margins and prices are the records', not the bags': other labels are another call.
+        parcel = Parcel((rows, grid, tol), tuple, tuple)
         with blas_threads():
-            parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
-            calls = ((rows, labels, (labels != 0.0)[np.newaxis], grid, tol, 1) for labels in soft)
-            fits = parallel(joblib.delayed(_fit)(*call) for call in calls)
+            done = dict(run_tasks(_fit_alone, parcel, soft, n_jobs))
+        fits = [done[place] for place in range(len(soft))]
     coef, intercept, gap = (np.concatenate(part, axis=1) for part in zip(*fits, strict=True))
     for k, labels in enumerate(soft):
         if labels.min() >= 0.0 or labels.max() <= 0.0:
             coef[:, k], intercept[:, k], gap[:, k] = 0.0, labels[np.abs(labels).argmax()], 0.0
     return coef, intercept, gap
+
+
+def _fit_alone(shared: tuple[Any, ...], labels: Array) -> tuple[Array, Array, Array]:
+    rows, grid, tol = shared
+    return _fit(rows, labels, (labels != 0.0)[np.newaxis], grid, tol, 1)
 
 
 def _fit(
