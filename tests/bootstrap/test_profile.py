@@ -34,6 +34,23 @@ def case(seed, n=12, n_theta=3, n_bags=7, decimals=None):
     return members_of(coef, intercept), X, counts, rho, rng.random(n) < 0.5
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    size=st.sampled_from([1, 2, 3, 1000, 1001, 5000]),
+    kind=st.sampled_from(["normal", "ties", "sorted", "two heaps"]),
+)
+def test_median_is_that_of_numpy(seed, size, kind):
+    values = np.random.default_rng(seed).normal(size=size)
+    if kind == "ties":
+        values = np.round(values)
+    elif kind == "sorted":
+        values.sort()
+    elif kind == "two heaps":  # the median of the sample may be in the other heap
+        values += 100.0 * (values > 0.0)
+    assert module._median(values) == np.median(values)
+
+
 def upper_median(values, weights):
     """Largest value that at least half of the weight reaches, by definition."""
     reached = [v for v in values if weights[values >= v].sum() >= 0.5 - 5e-13]

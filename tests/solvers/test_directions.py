@@ -13,7 +13,7 @@ from svmproba.solvers.directions import (
     forward_solve,
     update_factor,
 )
-from svmproba.solvers.rows import aligned, gram_add
+from svmproba.solvers.rows import aligned, gram_add, rows_add, signed_rows
 
 SIGMA = 3.0
 
@@ -21,6 +21,27 @@ SIGMA = 3.0
 @njit
 def gram_of(table, index, weight, count, gram):
     gram_add(table, index, weight, count, gram)
+
+
+@njit
+def sum_of(table, index, x, count, total):
+    rows_add(table, index, x, count, total)
+
+
+@pytest.mark.parametrize("count", range(10))
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_rows_add(count, density):
+    rng = np.random.default_rng(count)
+    rows = rng.normal(size=(9, 5)) * (rng.random((9, 5)) <= density)
+    signs = np.repeat([-1.0, 1.0], [4, 5])
+    table, width = signed_rows(rows, signs)
+    assert isinstance(table, np.ndarray) == (density == 1.0)  # four at a time, or sparse
+    index, x = rng.integers(0, 9, 10).astype(np.uint32), rng.normal(size=10)
+    total = rng.normal(size=width)
+    expected = total.copy()
+    expected[:6] += (x * signs[index])[:count] @ np.column_stack([rows, np.ones(9)])[index[:count]]
+    sum_of(table, index, x, count, total)
+    np.testing.assert_allclose(total, expected, atol=1e-12)
 
 
 @njit
