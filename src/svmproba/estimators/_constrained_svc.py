@@ -74,7 +74,8 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     solver : {"search", "bb", "scip", "gurobi", "cplex"}, default="search"
         Search alone, our branch and bound, or a mixed-integer solver started from our solution.
     effort : {"fast", "default", "thorough"}, default="default"
-        Convex problems that the search may solve; it does not depend on the machine.
+        Convex problems that the search may solve, 20, 10 000 or 40 000: with 900 records of 61
+        columns some 0.02, 3 and 12 s. The result does not depend on the machine's speed.
     bound : {"svm", "quantile", "bb"}, default="svm"
         Lower bound of the optimum with ``solver="search"``: the plain SVM, which costs nothing, the
         first node of the branch and bound, or all of it.
