@@ -30,9 +30,8 @@ from .threads import blas_threads
 #: Memory that one running block may use for scores and multipliers: it takes a portion of its bags
 #: at a time, so that large blocks need no more than small ones. A single bag is the least.
 BLOCK_BYTES = 2**20
-#: Records up to which the kernel matrix of the rows is kept (128 MB), and records a column up to
-#: which it pays in Newton steps (15 % of the time with two, nothing with seven).
-_KERNEL_ROWS, _KERNEL_SHARE, _LARGE_PRODUCT = 4000, 3, 10**9
+#: Records up to which the kernel matrix of wide rows is kept (128 MB).
+_KERNEL_ROWS, _LARGE_PRODUCT = 4000, 10**9
 #: Rows of the kernel matrix that are computed at once.
 _KERNEL_BLOCK = 1024
 #: Multiple of the margins' movement in a few bags that bounds the working rows.
@@ -65,10 +64,8 @@ def choose_method(n: int, width: int, hard: bool) -> str:
 
 
 def with_kernel(shared: Shared, n_workers: int = 1) -> Shared:
-    """Add the kernel matrix of the signed rows without the bias, where the method uses one."""
-    n, method = shared.problem.signs.shape[0], shared.method
-    many = method == "newton" and n > _KERNEL_SHARE * shared.width
-    if n > _KERNEL_ROWS or many or method == "homotopy":
+    """Add the kernel matrix of the signed rows without the bias, if they are wide and not many."""
+    if shared.problem.signs.shape[0] > _KERNEL_ROWS or shared.width <= DIRECT_WIDTH:
         return shared
     kernel = _kernel_matrix(shared.rows, shared.problem, n_workers)
     return shared._replace(problem=shared.problem._replace(kernel=kernel))

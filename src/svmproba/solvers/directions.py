@@ -5,8 +5,8 @@ strictly between their bounds, :math:`\Omega` their relative penalties. Two ways
 
 * *primal*: Cholesky of the matrix itself; its Gram part is updated only by the records that
   entered or left :math:`J`, and while these are few, so is its factor;
-* *dual*: the bordered system of size :math:`|J|` (Woodbury) on the shared kernel matrix, when
-  :math:`|J|` is well below the number of columns.
+* *dual*: the bordered system of size :math:`|J|` (Woodbury) on the shared kernel matrix, for wide
+  rows.
 """
 
 from __future__ import annotations

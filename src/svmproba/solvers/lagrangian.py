@@ -41,8 +41,6 @@ _UPDATE_SHARE = 6
 #: Growth of the penalty when one Newton step was enough for a multiplier step, and, where there
 #: are hard margins, with every multiplier step.
 _GROWTH, _HARD_GROWTH = 1.5, 4.0
-#: Inner records, as a share of the columns, up to which the system of their size is solved.
-_DUAL_SHARE = 0.75
 
 
 class State(NamedTuple):
@@ -205,7 +203,7 @@ def _line_search(state, n_rows, sigma, first, a0, a1):
 
 
 def _by_inner(problem, state, sigma):  # pragma: no cover
-    """Find the direction in the space of the inner records, where that pays; say whether it did."""
+    """Find the direction in the space of the inner records if rows are wide; say whether so."""
     raise NotImplementedError
 
 
@@ -217,14 +215,11 @@ def _by_inner_of(problem, state, sigma):
     def by_inner(problem, state, sigma):
         d, g, p = problem.d, state.v[GRADIENT], state.v[DIRECTION]
         n_inner, width, x, y = state.count[N_INNER], g.shape[0], state.scratch[0], state.scratch[1]
-        if n_inner > _DUAL_SHARE * width and state.gram.shape[0] > 0:
-            return False
         size = dual_system(
             problem.table, d, g, sigma, state.f[PENALTY], state.i[INNER], n_inner, problem.signs,
             problem.kernel, state.square, x, y,
         )  # fmt: skip
         factor(state.square, size)
-        state.linear[_SIGMA], state.count[_N_UPDATES] = 0.0, 0
         for side in range(2):
             forward_solve(state.square, size, state.scratch[side])
             backward_solve(state.square, size, state.scratch[side])
