@@ -8,7 +8,7 @@ import pytest
 from svmproba.solvers import penalties
 from svmproba.solvers.constrained import prepare, solve_constrained
 from svmproba.solvers.constrained_bags import fit_constrained
-from svmproba.solvers.lagrangian import new_state
+from svmproba.solvers.lagrangian import DIRECT_WIDTH, new_state
 from svmproba.solvers.moves import FAILURES, move
 from svmproba.solvers.penalties import penalty_path
 from svmproba.solvers.pivots import ALPHA, CAP
@@ -77,6 +77,18 @@ def test_hard_margins_missed_by_a_little_still_prove_something(path):
     point, alphas = penalties._solve(work, bounds, np.zeros(width))
     missed = penalties._bound(work, bounds, 0.99 * point, alphas)
     assert missed == pytest.approx(bound[1, 4], rel=1e-3)
+
+
+def test_wide_tables_need_no_kernel_matrix():
+    rows, signs = records(300, DIRECT_WIDTH + 20, 5)
+    weight, C = np.ones(300), 1e-3
+    needs = np.array([needed_mass(signs, weight), needed_mass(signs, weight, min_tpr=1.0)])
+    points, bound = penalty_path(rows, signs, weight, np.array([C]), needs)
+    for k, hard in enumerate((False, True)):
+        bounds = np.where(hard & (signs > 0.0), np.inf, C * weight)
+        exact = clarabel_solution(Instance(rows, signs, np.ones(300), bounds)).value
+        assert points[0, k][2] == pytest.approx(exact, rel=2e-3)
+        assert bound[0, k] == pytest.approx(exact, rel=2e-3)
 
 
 def test_large_tables_go_this_way(monkeypatch):

@@ -79,10 +79,13 @@ _N_GRAM, N_INNER, _N_UPDATES = range(3)
 _SIGMA = 4
 
 
-def new_state(problem: Problem, width: int) -> State:
-    """Allocate the work space; it serves one bag after the other."""
+def new_state(problem: Problem, width: int, widest: int = DIRECT_WIDTH) -> State:
+    """Allocate the work space; it serves one bag after the other.
+
+    Newton steps on rows of more than ``widest`` columns need the kernel matrix.
+    """
     n = problem.signs.shape[0]
-    direct = width if width <= DIRECT_WIDTH else 0
+    direct = width if width <= widest else 0
     side = direct or (0 if problem.kernel is None else whole(n))
     return State(
         aligned(7, n),
@@ -200,6 +203,9 @@ def _line_search(state, n_rows, sigma, first, a0, a1):
             high *= 0.5
         tau = left - low * (right - left) / (high - low)
     return tau
+
+
+# A name for compiled code only, as those in rows.
 
 
 def _by_inner(problem, state, sigma):  # pragma: no cover

@@ -112,7 +112,7 @@ def penalty_path(
     """
     table, width = signed_rows(rows, signs)
     problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), None)
-    work = _Work(problem, new_state(problem, width), rows, weight)
+    work = _Work(problem, new_state(problem, width, widest=width), rows, weight)
     points, bound = {}, np.zeros((len(grid), len(needs)))
     plain = np.zeros(width)
     last: list[_Choice | None] = [None] * len(needs)
