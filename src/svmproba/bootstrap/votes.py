@@ -162,7 +162,8 @@ def tally_block(
     twice = (scores > 0).view(np.uint8) + (scores >= 0).view(np.uint8)
     twice *= out_of_bag.view(np.uint8)[:, np.newaxis, :]
     reliability = reliability_of_bags(measure, scores, twice, out_of_bag, positive)
-    return twice.sum(axis=0, dtype=np.float64), reliability
+    votes = twice.sum(axis=0, dtype=np.min_scalar_type(2 * len(twice)))  # see `vote_shares`
+    return votes.astype(np.float64), reliability
 
 
 def out_of_bag_shares(twice_votes: Floats, counts: NDArray[np.unsignedinteger]) -> Floats:

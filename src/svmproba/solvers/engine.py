@@ -49,6 +49,9 @@ _BLOCK_BAGS, _BLOCK_SCORES = 128, 2**22
 _SENT_SCORES = 2**22
 #: Columns whose mean is more than so many standard deviations from 0 are centred.
 _OFFSET = 3.0
+#: Bytes of dense rows up to which a copy is kept column by column: the certificates' products, of a
+#: dozen models at a time, take three quarters of the time then.
+_TURNED_BYTES = 2**26
 #: Bags solved on all rows to learn how far margins move from their prediction.
 _PILOTS = 2
 
@@ -123,6 +126,8 @@ def fit_ensemble(
     weight = None if weight is None else np.array(weight, np.float64)
     n_workers = effective_n_jobs(n_jobs)
     table, width = signed_rows(rows, signs)
+    if isinstance(rows, np.ndarray) and rows.nbytes <= _TURNED_BYTES:
+        rows = np.asfortranarray(rows)
     problem = Problem(table, d, signs, targets, None)
     stop = np.zeros(1, np.uint8)
     method = choose_method(n, width, hard)
@@ -212,7 +217,8 @@ def _fit_on_device(
 
     with blas_threads():
         full, alphas = _interruptible(full_path, shared, state, stop)
-    rows = shared.rows if isinstance(shared.rows, np.ndarray) else shared.rows.toarray()
+    dense = isinstance(shared.rows, np.ndarray)
+    rows = np.ascontiguousarray(shared.rows if dense else shared.rows.toarray())
     fixed = (rows, problem.signs, problem.targets, shared.weight, shared.grid, shared.tol)
     task = make_task(*fixed, (full[:, : d + 1], alphas), counts, device)
     return Ensemble(*fit_bags(task, counts, again, shared.tally, report))

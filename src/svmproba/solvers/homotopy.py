@@ -27,6 +27,7 @@ from .pieces import (
     ABSENT,
     ALPHA,
     BAG,
+    BASE,
     BOUND,
     DEPENDENT,
     EVENTS,
@@ -36,19 +37,23 @@ from .pieces import (
     INNER_RISE,
     LIMIT,
     MARGIN,
-    MEMBER,
-    PLACES,
+    MEMBER_PLACE,
     POINT,
     PULL,
     PULLED,
+    REACH,
     RISE,
     ROWS,
+    SEATS,
     SIDE,
     SLOT,
     SPACE,
+    TARGET,
     TOTAL,
     WATCHED,
+    WATCHED_PLACE,
     ZERO,
+    add_listed,
     append,
     begin_set,
     follow,
@@ -56,7 +61,7 @@ from .pieces import (
     new_walk,
 )
 from .problem import JIT, Array, Problem, lean_entry, relative_gap
-from .rows import row_add, row_dot
+from .rows import rows_dot
 
 #: Tables that may have short paths: records times columns, and the records that the direction
 #: between the means of the classes gets wrong, as a share and as a number.
@@ -64,8 +69,8 @@ _MOST_NUMBERS, _MOST_WRONG, _MOST_WRONG_RECORDS = 50_000, 0.1, 45
 #: Events for one C up to which Newton steps are not worth compiling as well, and before a bag is
 #: given up.
 _SHORT, _MAX_EVENTS = 50, 400
-#: Watched are the records up to so many times the distance that the first bags needed.
-_WIDTHS, _LEAST_WIDTH = 1.5, 0.1
+#: Watched are the records up to the distance that the first bags needed, at least this.
+_LEAST_WIDTH = 0.1
 #: Pieces at one C to put things right.
 _REPAIRS = 5
 
@@ -114,13 +119,15 @@ def find_route(
     if walk_path(*task) < 1:
         return None
     bias = float(coef[0, problem.d])
-    route = Route(alphas[0].copy(), start.bound, walk.status.copy(), bias, start.width)
+    status, here = np.full(n, ZERO, np.int8), full > 0.0
+    status[here] = walk.status[: np.count_nonzero(here)]
+    route = Route(alphas[0].copy(), start.bound, status, bias, start.width)
     needed[:] = 0.0
     for bag in base:
         solved = walk_path(problem, walk, bag, grid, tol, route, stop, coef, alphas, needed)
         if solved < n_grid or walk.count[EVENTS] > _SHORT * n_grid:
             return None
-    return route._replace(width=np.maximum(_WIDTHS * needed, _LEAST_WIDTH))
+    return route._replace(width=np.maximum(needed, _LEAST_WIDTH))
 
 
 def _nearly_separable(problem: Problem) -> bool:
@@ -159,37 +166,30 @@ def _cold_route(problem: Problem, bound: Array, n_grid: int) -> Route:
 
 
 @njit(**JIT)
-def _begin(walk, base, route):
+def _begin(problem, walk, base, route, C):
     """List the bag, then the records outside that still have a multiplier; returns both ends."""
-    m, end = np.int64(0), np.int64(0)
+    f, bag, m, end = walk.f, walk.i[BAG], np.uint64(0), np.uint64(0)
+    for i in range(base.shape[0]):  # without branches: see newton
+        bag[m] = i
+        m += np.uint64(base[i] > 0.0)
+    end = m
     for i in range(base.shape[0]):
-        m += base[i] > 0.0
-    end, m = m, np.int64(0)
-    for i in range(base.shape[0]):
-        x = route.alpha[i]
-        walk.f[ALPHA, i] = x
-        if base[i] > 0.0:
-            walk.status[i] = route.status[i]
-            walk.i[BAG, m] = i
-            m += 1
-        else:
-            walk.status[i] = ABSENT
-            walk.f[LIMIT, i], walk.f[RISE, i] = x, -x
-            walk.i[BAG, end] = i
-            end += x > 0.0
-    return m, end
+        bag[end] = i
+        end += np.uint64((base[i] == 0.0) & (route.alpha[i] > 0.0))
+    for a in range(end):
+        i = bag[a]
+        f[ALPHA, a], f[TARGET, a], f[BASE, a] = route.alpha[i], problem.targets[i], base[i]
+        walk.status[a] = route.status[i] if a < m else ABSENT
+        f[LIMIT, a] = route.bound[i] if a < m else route.alpha[i]
+        f[RISE, a] = C * base[i] - f[LIMIT, a]
+    return np.int64(m), np.int64(end)
 
 
 @njit(**JIT)
 def _total(problem, walk, m):
     """Make the weights those of the multipliers, and let the next piece balance these."""
     total, point = walk.v[TOTAL], walk.v[POINT]
-    for k in range(total.shape[0]):
-        total[k] = 0.0
-    for a in range(m):
-        i = walk.i[BAG, a]
-        if walk.f[ALPHA, i] > 0.0:
-            row_add(problem.table, i, walk.f[ALPHA, i], total)
+    add_listed(problem, walk, walk.f[ALPHA], m, INNER, total)
     for k in range(problem.d):
         point[k] = total[k]
     walk.along[1] = -total[problem.d]
@@ -198,80 +198,75 @@ def _total(problem, walk, m):
 @njit(**JIT)
 def _build(problem, walk, m, end):
     """Choose J anew among the records that were in it; returns whether any is left."""
-    walk.count[PLACES] = 0
+    walk.count[SEATS] = 0
     for a in range(m):
-        i = walk.i[BAG, a]
-        if walk.status[i] != INNER:
+        if walk.status[a] != INNER:
             continue
-        if walk.count[PLACES] == 0:
-            begin_set(problem, walk, i)
+        if walk.count[SEATS] == 0:
+            begin_set(problem, walk, a)
             continue
-        rest, square = image(problem, walk, i)
-        if rest > DEPENDENT * (1.0 + square) and walk.count[PLACES] < walk.inverse.shape[0]:
-            append(walk, i, rest)
+        rest, square = image(problem, walk, walk.i[BAG, a])
+        if rest > DEPENDENT * (1.0 + square) and walk.count[SEATS] < walk.inverse.shape[0]:
+            append(walk, a, rest)
         else:
-            at_bound = walk.f[ALPHA, i] > 0.5 * walk.f[LIMIT, i]
-            walk.status[i] = BOUND if at_bound else ZERO
-            walk.f[ALPHA, i] = walk.f[LIMIT, i] * at_bound
+            at_bound = walk.f[ALPHA, a] > 0.5 * walk.f[LIMIT, a]
+            walk.status[a] = BOUND if at_bound else ZERO
+            walk.f[ALPHA, a] = walk.f[LIMIT, a] * at_bound
     _total(problem, walk, end)
-    for a in range(m):
-        walk.f[MARGIN, walk.i[BAG, a]] = row_dot(problem.table, walk.i[BAG, a], walk.v[POINT])
-    return walk.count[PLACES] > 0
+    rows_dot(problem.table, walk.i[BAG], m, walk.v[POINT], walk.f[MARGIN])
+    return walk.count[SEATS] > 0
 
 
 @njit(**JIT)
-def _watch(problem, walk, m, width):
+def _watch(walk, m, width):
     """Choose the records to watch, and targets for which this point is the solution."""
-    n_rows, w = np.int64(0), walk.w
-    for a in range(m):
-        i = walk.i[BAG, a]
-        status = walk.status[i]
-        lack = problem.targets[i] - walk.f[MARGIN, i]
-        side = 0.0
-        if status != INNER:
-            side = 1.0 if status == ZERO else -1.0
+    f, w, status, places, n_rows = walk.f, walk.w, walk.status, walk.i[WATCHED_PLACE], np.uint64(0)
+    for a in range(m):  # without branches: see newton
+        lack = f[TARGET, a] - f[MARGIN, a]
+        inner, wrong = status[a] == INNER, (lack > 0.0) == (status[a] == ZERO)
+        places[n_rows] = a
+        n_rows += np.uint64(inner | wrong | (abs(lack) <= width))
+    for q in range(n_rows):
+        a = places[q]
+        lack, side = f[TARGET, a] - f[MARGIN, a], 0.0
+        if status[a] != INNER:
+            side = 1.0 if status[a] == ZERO else -1.0
         wrong = side * lack > 0.0
-        if side == 0.0 or wrong or abs(lack) <= width:
-            # A wrong one gets some space, or all of them would meet their margins at once.
-            space = 0.5 * abs(lack) if wrong else abs(side * lack)
-            pull = lack + side * space if wrong or side == 0.0 else 0.0
-            w[SPACE, n_rows], w[SIDE, n_rows], w[PULLED, n_rows] = space, side, pull
-            walk.f[PULL, i] = pull
-            walk.i[WATCHED, n_rows] = i
-            walk.i[SLOT, i] = n_rows
-            n_rows += 1
+        # A wrong one gets some space, or all of them would meet their margins at once.
+        space = 0.5 * abs(lack) if wrong else abs(side * lack)
+        pull = lack + side * space if wrong or side == 0.0 else 0.0
+        w[SPACE, q], w[SIDE, q], w[PULLED, q], f[PULL, a] = space, side, pull, pull
+        walk.i[WATCHED, q], walk.i[SLOT, a] = walk.i[BAG, a], q
     walk.count[ROWS] = n_rows
-    for p in range(1, walk.count[PLACES]):
-        i = walk.i[MEMBER, p]
-        walk.j[INNER_ALPHA, p] = walk.f[ALPHA, i]
-        walk.j[INNER_LIMIT, p], walk.j[INNER_RISE, p] = walk.f[LIMIT, i], walk.f[RISE, i]
+    for p in range(1, walk.count[SEATS]):
+        a = walk.i[MEMBER_PLACE, p]
+        walk.j[INNER_ALPHA, p] = f[ALPHA, a]
+        walk.j[INNER_LIMIT, p], walk.j[INNER_RISE, p] = f[LIMIT, a], f[RISE, a]
 
 
 @njit(**JIT)
-def _arrive(problem, walk, m, base, C):
+def _arrive(problem, walk, m, C):
     """Settle multipliers and margins after a piece; returns the gap and the width it took."""
-    for p in range(1, walk.count[PLACES]):
-        walk.f[ALPHA, walk.i[MEMBER, p]] = walk.j[INNER_ALPHA, p]
+    alpha, margin, target, base = walk.f[ALPHA], walk.f[MARGIN], walk.f[TARGET], walk.f[BASE]
+    status, point, now = walk.status, walk.v[POINT], walk.w[REACH]
+    for p in range(1, walk.count[SEATS]):
+        alpha[walk.i[MEMBER_PLACE, p]] = walk.j[INNER_ALPHA, p]
     for a in range(m):
-        i = walk.i[BAG, a]
-        c = C * base[i]
-        if walk.status[i] == BOUND:
-            walk.f[ALPHA, i] = c
-        elif walk.status[i] == INNER:
-            walk.f[ALPHA, i] = min(max(walk.f[ALPHA, i], 0.0), c)
+        c = C * base[a]
+        alpha[a] = c if status[a] == BOUND else min(max(alpha[a], 0.0), c)
     _total(problem, walk, m)
-    point, hinge, linear, norm, width = walk.v[POINT], 0.0, 0.0, 0.0, 0.0
+    rows_dot(problem.table, walk.i[BAG], m, point, now)
+    hinge, linear, norm, width = 0.0, 0.0, 0.0, 0.0
     for k in range(problem.d):
         norm += point[k] * point[k]
     for a in range(m):
-        i = walk.i[BAG, a]
-        t, margin = problem.targets[i], row_dot(problem.table, i, point)
-        before, after = t - walk.f[MARGIN, i], t - margin
-        if walk.status[i] == INNER or (after > 0.0) != (before > 0.0):
-            width = max(width, abs(before))
-        walk.f[MARGIN, i] = margin
-        hinge += C * base[i] * max(after, 0.0)
-        linear += walk.f[ALPHA, i] * t
+        before, after = target[a] - margin[a], target[a] - now[a]
+        turned = (status[a] == INNER) | ((after > 0.0) != (before > 0.0))
+        width = max(width, abs(before) if turned else 0.0)
+    for a in range(m):
+        margin[a] = now[a]
+        hinge += C * base[a] * max(target[a] - now[a], 0.0)
+        linear += alpha[a] * target[a]
     if abs(walk.along[1]) > 1e-6 * linear:
         return np.inf, width
     return relative_gap(0.5 * norm + hinge, linear - 0.5 * norm), width
@@ -307,7 +302,7 @@ def walk_path(problem, walk, base, grid, tol, route, stop, coef, alphas, width):
     int
         How many values of C were solved; the models of the others are left at zero.
     """
-    m, end = _begin(walk, base, route)
+    m, end = _begin(problem, walk, base, route, grid[0])
     walk.v[POINT, problem.d] = route.bias
     walk.count[EVENTS] = 0
     for k in range(grid.shape[0]):
@@ -321,17 +316,16 @@ def walk_path(problem, walk, base, grid, tol, route, stop, coef, alphas, width):
         if level == 0.0:
             limit += 3 * base.shape[0]
         while True:
-            for a in range(m):
-                i = walk.i[BAG, a]
-                walk.f[LIMIT, i] = level * base[i] if level > 0.0 else route.bound[i]
-                walk.f[RISE, i] = grid[k] * base[i] - walk.f[LIMIT, i]
+            for a in range(m if level > 0.0 else 0):
+                walk.f[LIMIT, a] = level * walk.f[BASE, a]
+                walk.f[RISE, a] = (grid[k] - level) * walk.f[BASE, a]
             if build and not _build(problem, walk, m, end):
                 return k
-            _watch(problem, walk, m, route.width[k])
+            _watch(walk, m, route.width[k])
             if not follow(problem, walk, end, limit, stop):
                 return k
             end, level = m, grid[k]
-            gap, needed = _arrive(problem, walk, m, base, level)
+            gap, needed = _arrive(problem, walk, m, level)
             width[k] = max(width[k], needed)
             build = gap > 0.5 * tol and repairs > 0
             if gap <= 0.5 * tol:
@@ -342,5 +336,5 @@ def walk_path(problem, walk, base, grid, tol, route, stop, coef, alphas, width):
         for j in range(coef.shape[1]):
             coef[k, j] = walk.v[POINT, j]
         for a in range(m):
-            alphas[k, walk.i[BAG, a]] = walk.f[ALPHA, walk.i[BAG, a]]
+            alphas[k, walk.i[BAG, a]] = walk.f[ALPHA, a]
     return grid.shape[0]

@@ -32,7 +32,7 @@ from .directions import (
     update_factor,
 )
 from .problem import JIT, Array, Problem, class_scales, relative_gap
-from .rows import INNER_FLAGS, aligned, row_dot, rows_add, whole
+from .rows import INNER_FLAGS, aligned, rows_add, rows_dot, whole
 
 #: Columns up to which the Newton matrix is formed and factored.
 DIRECT_WIDTH = 400
@@ -328,8 +328,9 @@ def newton_steps(problem, state, n_plus, n_rows, sigma, hard, tol, max_steps, st
             steps = steps + 1 if ready and inner_steps == 0 else max_steps
             inner_steps = 1
             continue
+        rows_dot(problem.table, rows, n_rows, p, change)
         for a in range(n_rows):
-            change[a] = -row_dot(problem.table, rows[a], p)
+            change[a] = -change[a]
         tau = _line_search(state, n_rows, sigma, first, a0, a1)
         for k in range(d + 1):
             v[k] += tau * p[k]

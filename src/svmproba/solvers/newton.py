@@ -49,7 +49,7 @@ from .lagrangian import (
     newton_steps,
 )
 from .problem import JIT, Array, lean_entry, relative_gap
-from .rows import rows_add, score_rows
+from .rows import rows_add, rows_dot
 
 #: Newton steps for one model before it is given up (and reported with the gap it has).
 MAX_STEPS = 400
@@ -261,7 +261,7 @@ def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved
                 margins[a] = state.f[TARGET, a] - state.w[W_LACK, q]
             if n_rows == m or done >= MAX_STEPS or stop[0]:
                 break
-            score_rows(problem.table, bag, m, point, margins)
+            rows_dot(problem.table, bag, m, point, margins)
             wrong = _crossed(state, m, C)
             if relative_gap(primal + wrong, dual) <= 0.99 * tol:
                 break

@@ -76,6 +76,11 @@ def row_dot(table, i, p):  # pragma: no cover
     raise NotImplementedError
 
 
+def rows_dot(table, index, count, p, out):  # pragma: no cover
+    """Write the products of the listed rows with p to out, by place in the list."""
+    raise NotImplementedError
+
+
 def row_square(table, i):  # pragma: no cover
     """Return the squared length of row i."""
     raise NotImplementedError
@@ -115,6 +120,41 @@ def _row_dot(table, i, p):
         for k in range(a.shape[0]):
             s += a[k] * p[k]
         return s
+
+    return dense
+
+
+@overload(rows_dot, jit_options=INNER_FLAGS)
+def _rows_dot(table, index, count, p, out):
+    if isinstance(table, types.BaseTuple):
+
+        def sparse(table, index, count, p, out):
+            for m in range(count):
+                out[m] = row_dot(table, index[m], p)
+
+        return sparse
+
+    def dense(table, index, count, p, out):
+        m = 0
+        while m + 4 <= count:  # p is read once for four rows, and their sums wait for each other
+            a, b, c, e = (
+                table[index[m]],
+                table[index[m + 1]],
+                table[index[m + 2]],
+                table[index[m + 3]],
+            )
+            xa, xb, xc, xe = 0.0, 0.0, 0.0, 0.0
+            for k in range(a.shape[0]):
+                x = p[k]
+                xa += a[k] * x
+                xb += b[k] * x
+                xc += c[k] * x
+                xe += e[k] * x
+            out[m], out[m + 1], out[m + 2], out[m + 3] = xa, xb, xc, xe
+            m += 4
+        while m < count:
+            out[m] = row_dot(table, index[m], p)
+            m += 1
 
     return dense
 
@@ -229,13 +269,6 @@ def _gram_add(table, index, sign, count, gram):
             )  # fmt: skip
 
     return dense
-
-
-@njit(**JIT)
-def score_rows(table, index, count, p, out):
-    """Write the products of the listed rows with p to out, by place in the list."""
-    for q in range(count):
-        out[q] = row_dot(table, index[q], p)
 
 
 @njit(**JIT)
