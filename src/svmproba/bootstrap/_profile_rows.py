@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from svmproba.bootstrap.votes import HALF
-from svmproba.solvers.problem import JIT, lean_entry
+from svmproba.solvers.compiled import JIT, lean_entry
 
 #: Standard deviations from the mean within which a median is looked for first.
 _NEAR = 0.25
@@ -91,7 +91,7 @@ def profile_rows(
             # The median is nearly always close to the mean, where few scores are.
             reach = _NEAR * np.sqrt(max(squares / size - mean[i, k] ** 2, 0.0))
             while True:
-                end, need = 0, HALF * size
+                end, need = np.int64(0), HALF * size
                 for b in range(size):
                     values[end] = listed[b]
                     end += abs(listed[b] - mean[i, k]) <= reach
@@ -108,7 +108,7 @@ def profile_rows(
             place += 1
         least = cuts[place - 1] if place > 0 else -np.inf
         most = cuts[place] if place < cuts.size else np.inf
-        end, need = 0, HALF
+        end, need = np.int64(0), HALF
         for k in range(n_theta):
             weight = rho[k] / size
             for b in range(size):

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from .compiled import JIT, entry
 from .moves import DONE, SOLVES, STUCK
 from .pivots import LEAD, SCATTER, copy_slot
-from .problem import JIT, Array, entry
+from .problem import Array
 from .swaps import GOAL, HERE, KEY, MOVING, PLAIN, ROUNDING, missing, sort, switch
 
 # Marks of records in a node.

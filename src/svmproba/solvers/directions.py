@@ -14,17 +14,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .problem import JIT
+from .compiled import JIT, ONCE
 from .rows import WHOLE, add_squares, gram_add, row_add, row_dot
 
 _TINY = 1e-12
-#: Flags of functions with one caller: put in their place, they are not compiled on their own.
-_ONCE = {**JIT, "inline": "always"}
 #: An update that divides a curvature by more than 1 / this is not trusted.
 _SINGULAR = 1e-6
 
 
-@njit(**_ONCE)
+@njit(**ONCE)
 def factor(h, size):
     """Overwrite the upper triangle of h by its Cholesky factor U, h = U'U, with 1 / diagonal.
 
@@ -64,7 +62,7 @@ def forward_solve(u, size, x):
             x[j] -= a * p[j] + b * q[j] + c * r[j] + e * s[j]
 
 
-@njit(**_ONCE)
+@njit(**ONCE)
 def backward_solve(u, size, x):
     """Overwrite x by the solution z of U z = x, four rows a sweep."""
     for k in range(size - 4, -1, -4):
@@ -100,7 +98,7 @@ def apply_updates(updates, n, x, y):
     return total
 
 
-@njit(**_ONCE)
+@njit(**ONCE)
 def update_factor(table, sigma, index, weight, changed, u, updates, n, y):
     r"""Note the records that entered or left the matrix since it was factored as U'U.
 
@@ -128,7 +126,7 @@ def update_factor(table, sigma, index, weight, changed, u, updates, n, y):
     return n
 
 
-@njit(**_ONCE)
+@njit(**ONCE)
 def primal_system(d, sigma, gram, square):
     """Write the system in the space of the columns; ``gram`` is the upper part of A_J' O A_J."""
     for i in range(gram.shape[0]):
@@ -138,7 +136,7 @@ def primal_system(d, sigma, gram, square):
     square[d, d] -= 1.0 - _TINY * (1.0 + sigma)
 
 
-@njit(**_ONCE)
+@njit(**ONCE)
 def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, square, x, y):
     r"""Write the system in the space of the inner records (Woodbury).
 

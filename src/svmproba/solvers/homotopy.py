@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from .compiled import JIT, ONCE, lean_entry
 from .pieces import (
     ABSENT,
     ALPHA,
@@ -60,7 +61,7 @@ from .pieces import (
     image,
     new_walk,
 )
-from .problem import JIT, Array, Problem, lean_entry, relative_gap
+from .problem import Array, Problem, relative_gap
 from .rows import rows_dot
 
 #: Tables that may have short paths: records times columns, and the records that the direction
@@ -165,7 +166,7 @@ def _cold_route(problem: Problem, bound: Array, n_grid: int) -> Route:
     return Route(alpha, bound, status, float(bias), np.full(n_grid, np.inf))
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _begin(problem, walk, base, route, C):
     """List the bag, then the records outside that still have a multiplier; returns both ends."""
     f, bag, m, end = walk.f, walk.i[BAG], np.uint64(0), np.uint64(0)
@@ -189,13 +190,13 @@ def _begin(problem, walk, base, route, C):
 def _total(problem, walk, m):
     """Make the weights those of the multipliers, and let the next piece balance these."""
     total, point = walk.v[TOTAL], walk.v[POINT]
-    add_listed(problem, walk, walk.f[ALPHA], m, INNER, total)
+    add_listed(problem, walk, walk.f[ALPHA], m, np.int64(INNER), total)
     for k in range(problem.d):
         point[k] = total[k]
     walk.along[1] = -total[problem.d]
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _build(problem, walk, m, end):
     """Choose J anew among the records that were in it; returns whether any is left."""
     walk.count[SEATS] = 0
@@ -217,7 +218,7 @@ def _build(problem, walk, m, end):
     return walk.count[SEATS] > 0
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _watch(walk, m, width):
     """Choose the records to watch, and targets for which this point is the solution."""
     f, w, status, places, n_rows = walk.f, walk.w, walk.status, walk.i[WATCHED_PLACE], np.uint64(0)
@@ -244,7 +245,7 @@ def _watch(walk, m, width):
         walk.j[INNER_LIMIT, p], walk.j[INNER_RISE, p] = f[LIMIT, a], f[RISE, a]
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _arrive(problem, walk, m, C):
     """Settle multipliers and margins after a piece; returns the gap and the width it took."""
     alpha, margin, target, base = walk.f[ALPHA], walk.f[MARGIN], walk.f[TARGET], walk.f[BASE]

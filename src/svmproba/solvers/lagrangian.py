@@ -21,6 +21,7 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload
 
+from .compiled import JIT, ONCE, OVERLOAD
 from .directions import (
     apply_updates,
     backward_solve,
@@ -31,8 +32,8 @@ from .directions import (
     sync_gram,
     update_factor,
 )
-from .problem import JIT, Array, Problem, class_scales, relative_gap
-from .rows import INNER_FLAGS, aligned, rows_add, rows_dot, whole
+from .problem import Array, Problem, class_scales, relative_gap
+from .rows import aligned, rows_add, rows_dot, whole
 
 #: Columns up to which the Newton matrix is formed and factored.
 DIRECT_WIDTH = 400
@@ -213,7 +214,7 @@ def _by_inner(problem, state, sigma):  # pragma: no cover
     raise NotImplementedError
 
 
-@overload(_by_inner, jit_options=INNER_FLAGS)
+@overload(_by_inner, jit_options=OVERLOAD)
 def _by_inner_of(problem, state, sigma):
     if isinstance(problem.types[problem.fields.index("kernel")], types.NoneType):
         return lambda problem, state, sigma: False  # nothing of what follows is compiled
@@ -281,7 +282,7 @@ def _direction(problem, state, sigma):
     backward_solve(state.square, width, p)
 
 
-@njit(**JIT, inline="always")  # called once: half a second less to compile
+@njit(**ONCE)
 def newton_steps(problem, state, n_plus, n_rows, sigma, hard, tol, max_steps, stop):
     """Minimise over the working rows until the gap is at most ``tol``.
 

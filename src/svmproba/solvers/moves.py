@@ -23,6 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .compiled import JIT, lean_entry
 from .pivots import (
     AGE,
     ALPHA,
@@ -51,7 +52,6 @@ from .pivots import (
     park,
     refresh,
 )
-from .problem import JIT, lean_entry
 from .rows import row_add, row_dot
 from .steps import arrive, direction, find_bias, forget, look
 

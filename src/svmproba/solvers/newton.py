@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from .compiled import JIT, lean_entry
 from .lagrangian import (
     ALPHA,
     AT_BOUND,
@@ -48,7 +49,7 @@ from .lagrangian import (
     WORKS,
     newton_steps,
 )
-from .problem import JIT, Array, lean_entry, relative_gap
+from .problem import Array, relative_gap
 from .rows import rows_add, rows_dot
 
 #: Newton steps for one model before it is given up (and reported with the gap it has).

@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .problem import JIT, entry, relative_gap
+from .compiled import JIT, entry
+from .problem import relative_gap
 from .rows import row_add
 
 #: Steps per record and C before a model is left to Newton's method.

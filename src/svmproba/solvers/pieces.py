@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from .problem import JIT, Array, Problem
+from .compiled import JIT, ONCE
+from .problem import Array, Problem
 from .rows import aligned, rows_add, rows_dot, whole
 
 #: Rounding that is allowed for: of margins, and of multipliers as a share of their bound.
@@ -24,6 +25,9 @@ _NEVER = 1e-300
 DEPENDENT = 1e-9
 # Where a record is: at zero, in J, at its bound; outside the bag.
 ZERO, INNER, BOUND, ABSENT = range(4)
+
+# Arguments of one compiled function have one type: for a literal 1, or an unsigned place, it would
+# be compiled again.
 
 
 class Walk(NamedTuple):
@@ -126,7 +130,7 @@ def begin_set(problem, walk, place):
     square = image(problem, walk, i)[1]
     y, inverse = problem.signs[i], walk.inverse
     inverse[0, 0], inverse[0, 1], inverse[1, 0], inverse[1, 1] = -square, y, y, 0.0
-    _seat(walk, 1, place)
+    _seat(walk, np.int64(1), place)
     walk.count[SEATS] = 2
 
 
@@ -146,7 +150,7 @@ def _turn(problem, walk, x):
 def _leave(problem, walk, p, status):
     """Take the record at seat p out of J, at zero or at its bound."""
     size, inverse, u = walk.count[SEATS], walk.inverse, walk.j[IMAGE]
-    place, last = walk.i[MEMBER_PLACE, p], size - 1
+    place, last = np.int64(walk.i[MEMBER_PLACE, p]), size - 1
     at_bound = status == BOUND
     for q in range(size):
         u[q] = -inverse[p, q] / inverse[p, p]
@@ -181,10 +185,10 @@ def _furnish(walk, a, p, alpha, limit, rate):
     walk.w[SPACE, a], walk.w[SIDE, a] = 0.0, 0.0
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _enter(problem, walk, a):
     """Take watched record a into J; a record that depends on J first drives another one out."""
-    i, place = walk.i[WATCHED, a], walk.i[WATCHED_PLACE, a]
+    i, place = walk.i[WATCHED, a], np.int64(walk.i[WATCHED_PLACE, a])
     was, rise = walk.status[place], walk.f[RISE, place]
     limit = walk.f[LIMIT, place] + walk.along[0] * rise
     alpha, rate, sign = 0.0, 0.0, 1.0
@@ -230,7 +234,7 @@ def _enter(problem, walk, a):
     return True
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _exchange(problem, walk, up):
     """Let the only record of J leave: move the bias until another one takes its place."""
     i, place, n_rows, w = walk.i[MEMBER, 1], walk.i[MEMBER_PLACE, 1], walk.count[ROWS], walk.w
@@ -249,11 +253,11 @@ def _exchange(problem, walk, up):
     walk.status[place] = BOUND if up else ZERO
     walk.f[ALPHA, place] = walk.j[INNER_LIMIT, 1] if up else 0.0
     w[SPACE, own], w[SIDE, own] = best, -1.0 if up else 1.0
-    place = walk.i[WATCHED_PLACE, next_one]
+    place = np.int64(walk.i[WATCHED_PLACE, next_one])
     limit = walk.f[LIMIT, place] + walk.along[0] * walk.f[RISE, place]
     alpha = limit if walk.status[place] == BOUND else 0.0
     begin_set(problem, walk, place)
-    _furnish(walk, next_one, 1, alpha, limit, 0.0)
+    _furnish(walk, next_one, np.int64(1), alpha, limit, 0.0)
     return True
 
 
@@ -273,7 +277,7 @@ def add_listed(problem, walk, value, m, least, total):
 def _aim(problem, walk, m):
     """Find the rates of the point and of J from the rates of all that is given."""
     speed, d, size = walk.v[SPEED], problem.d, walk.count[SEATS]
-    add_listed(problem, walk, walk.f[RISE], m, BOUND, speed)
+    add_listed(problem, walk, walk.f[RISE], m, np.int64(BOUND), speed)
     z, rate = walk.j[PRODUCTS], walk.j[INNER_RATE]
     z[0] = walk.along[1] - speed[d]
     speed[d] = 0.0
@@ -289,7 +293,7 @@ def _aim(problem, walk, m):
     speed[d] = rate[0]
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def follow(problem, walk, m, max_events, stop):
     """Follow the solution from tau = 0 to 1; returns whether it got there."""
     n_rows, point, speed = walk.count[ROWS], walk.v[POINT], walk.v[SPEED]

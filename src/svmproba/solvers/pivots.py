@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from .problem import JIT, Array
+from .compiled import JIT
+from .problem import Array
 from .rows import aligned, row_add, row_dot, rows_add
 
 # By record: multiplier, its bound, margin minus target.

@@ -14,61 +14,18 @@ algorithm produced it. Nothing outside this module computes a gap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.core.options import DefaultOptions
 from numpy.typing import NDArray
+
+from .compiled import JIT, lean_entry
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Array = NDArray[np.float64]
-
-_FLAGS = {
-    "nogil": True,
-    "error_model": "numpy",
-    # Sums may be reordered, so that they vectorise; infinities keep their meaning (bounds!).
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-}
-#: Flags of functions that make no arrays. Without this, every view of a row counts a reference to
-#: its array, in a locked instruction: a fifth of the time of the Newton steps.
-_LEAN = {**_FLAGS, **({"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {})}
-#: Flags of such functions that compiled code calls. No wrappers: half the compile time.
-JIT = {**_LEAN, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-
-
-@lru_cache
-def _digest(folder: Path) -> str:
-    """Return a digest of a folder: compiled code is stale when any part of it changed."""
-    digest = sha256()
-    for source in sorted(folder.glob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
-
-
-def entry(function: Callable[..., Any], flags: dict[str, Any] = _FLAGS) -> Callable[..., Any]:
-    """Compile a function that Python calls, once per machine where a cache can be written."""
-    try:
-        compiled = njit(**flags, cache=True)(function)
-    except RuntimeError:  # neither beside the package nor in the user's cache folder
-        return njit(**flags)(function)
-    # Numba watches the file of the function alone, not those of the functions it calls.
-    cache_file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _digest(Path(function.__code__.co_filename).parent)
-    return compiled
-
-
-def lean_entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that Python calls and that makes no arrays."""
-    return entry(function, _LEAN)
-
 
 #: Share of the zero model's loss below which an objective counts as zero (one class only).
 _ZERO = 1e-15

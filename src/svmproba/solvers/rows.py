@@ -13,11 +13,10 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload
 
-from .problem import JIT, Array
+from .compiled import JIT, OVERLOAD
+from .problem import Array
 
 _LANES = 8
-#: Flags of the overloads: those of compiled functions, less what is said of wrappers.
-INNER_FLAGS = {name: flag for name, flag in JIT.items() if not name.endswith("_wrapper")}
 #: Mask that leads an index back to the start of its register. An index that runs from there, or
 #: from anything but 0, is unsigned: Numba lets signed ones count from the end, and then LLVM does
 #: not vectorise the loop.
@@ -101,7 +100,7 @@ def gram_add(table, index, sign, count, gram):  # pragma: no cover
     raise NotImplementedError
 
 
-@overload(row_dot, jit_options=INNER_FLAGS)
+@overload(row_dot, jit_options=OVERLOAD)
 def _row_dot(table, i, p):
     if isinstance(table, types.BaseTuple):
 
@@ -124,7 +123,7 @@ def _row_dot(table, i, p):
     return dense
 
 
-@overload(rows_dot, jit_options=INNER_FLAGS)
+@overload(rows_dot, jit_options=OVERLOAD)
 def _rows_dot(table, index, count, p, out):
     if isinstance(table, types.BaseTuple):
 
@@ -159,7 +158,7 @@ def _rows_dot(table, index, count, p, out):
     return dense
 
 
-@overload(row_square, jit_options=INNER_FLAGS)
+@overload(row_square, jit_options=OVERLOAD)
 def _row_square(table, i):
     if isinstance(table, types.BaseTuple):
 
@@ -174,7 +173,7 @@ def _row_square(table, i):
     return lambda table, i: row_dot(table, i, table[i])
 
 
-@overload(row_add, jit_options=INNER_FLAGS)
+@overload(row_add, jit_options=OVERLOAD)
 def _row_add(table, i, x, g):
     if isinstance(table, types.BaseTuple):
 
@@ -193,7 +192,7 @@ def _row_add(table, i, x, g):
     return dense
 
 
-@overload(rows_add, jit_options=INNER_FLAGS)
+@overload(rows_add, jit_options=OVERLOAD)
 def _rows_add(table, index, x, count, g):
     if isinstance(table, types.BaseTuple):
 
@@ -242,7 +241,7 @@ def add_squares(h, first, size, a, b, c, e, xa, xb, xc, xe):
             other[j] += ka * aj + kb * bj + kc * cj + ke * ej
 
 
-@overload(gram_add, jit_options=INNER_FLAGS)
+@overload(gram_add, jit_options=OVERLOAD)
 def _gram_add(table, index, sign, count, gram):
     if isinstance(table, types.BaseTuple):
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .compiled import JIT, ONCE, entry
 from .moves import DONE, SEED, SOLVES
 from .pivots import ALPHA, CAP, LEAD, NORM, SCATTER, copy_slot
-from .problem import JIT, entry
 from .swaps import (
     BEST,
     GOAL,
@@ -78,7 +78,7 @@ def _choose(t, C, cap):
             rest[g] -= t.mass[i] * (t.group[i] >> g & 1) if needed else 0.0
 
 
-@njit(**JIT, inline="always")
+@njit(**ONCE)
 def _disturb(t, move, C, short):
     """Release some records at random, the gainful more often, and repair; returns the value."""
     key, index, v = t.work[0], t.lists[0], 0.0
@@ -132,7 +132,7 @@ def _start(t, move, C, kind, k, noise, chosen, cutoff):
     return move(p, goal, cutoff, True, t.tally)[1]
 
 
-@njit(**JIT, inline="always")
+@njit(**ONCE)
 def _cross(t, move, C, short):
     """Keep what two places agree on and a little more, and repair; returns the value."""
     p, goal = t.p, t.work[GOAL]
@@ -147,7 +147,7 @@ def _cross(t, move, C, short):
     return refill(t, move, v, np.inf, _SECOND, short)
 
 
-@njit(**JIT, inline="always")
+@njit(**ONCE)
 def _improve(t, move, C, k, chosen, best, solves, short):
     """Improve slot BEST, whose value is given, until the budget is spent; returns its value.
 

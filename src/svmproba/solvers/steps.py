@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .compiled import JIT
 from .pivots import (
     BOUND,
     CAP,
@@ -28,7 +29,6 @@ from .pivots import (
     ZERO,
     enter,
 )
-from .problem import JIT
 from .rows import row_add, row_dot, rows_add
 
 #: Share of the terms of a sum that may be rounding, and the same after the second solution.

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from .compiled import JIT
 from .moves import DONE, SEED, SOLVES
 from .pivots import ALPHA, CAP, LEAD, N_FREE, Pivots, copy_slot, new_pivots, schur
-from .problem import JIT, Array
+from .problem import Array
 
 # Slots: the one that moves, the descent's place and its side steps, the best, the search's place,
 # one to cross with, the plain SVM; from KEPT on one for each floor, of the last C.

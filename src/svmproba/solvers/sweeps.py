@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .problem import JIT, class_scales, entry, relative_gap
+from .compiled import JIT, entry
+from .problem import class_scales, relative_gap
 from .rows import row_add, row_dot, row_norms
 
 #: Sweeps for one C before the model is left to Newton's method.
