@@ -6,6 +6,7 @@ Two overlapping Gaussians, 11 values of C. The slope is that of the logarithms, 
     python benchmarks/growth.py
     python benchmarks/growth.py --quick --picture out/growth.png
     python benchmarks/growth.py --cpu                            # on a machine that is not quiet
+    python benchmarks/growth.py --cpu --peers                    # and how scikit-learn's SVMs grow
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from _common import machine, median_seconds, warm_up, write_csv
 from _data import two_gaussians
+from _peers import fit_path
+from sklearn.svm import SVC, LinearSVC
 
 from svmproba import BootstrapSVC
+from svmproba.bootstrap.bags import draw_bags
+from svmproba.estimators._validation import PAPER_CS
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "growth.png"
 
@@ -76,6 +81,29 @@ def measure(sweep: Sweep, n_jobs: int, cpu: bool) -> Iterator[dict[str, Any]]:
         yield {"sweep": sweep.what, **sizes, "seconds": seconds, "largest_gap": gap}
 
 
+def compare(mine: list[dict[str, Any]]) -> None:
+    """Print what a model takes against the columns, ours and scikit-learn's.
+
+    Ours is the mean over all bags and values of C, theirs over one bag and the least, the middle
+    and the largest C.
+    """
+    prototypes = SVC(kernel="linear"), LinearSVC(loss="hinge", random_state=0)
+    rows = []
+    print(f"{'columns':>8}{'ours ms':>10}{'SVC ms':>10}{'LinearSVC ms':>14}", flush=True)
+    for r in mine:
+        X, y = two_gaussians(r["records"], r["columns"])
+        bag = draw_bags(1, y == 1, np.random.default_rng(0))[0][0]
+        theirs = [fit_path(p, X, y, bag, PAPER_CS[::5], False)[0] / 3 for p in prototypes]
+        rows.append([1e3 * r["seconds"] / (r["bags"] * len(PAPER_CS)), *(1e3 * t for t in theirs)])
+        print(
+            f"{r['columns']:8d}{rows[-1][0]:10.3f}{rows[-1][1]:10.0f}{rows[-1][2]:14.0f}",
+            flush=True,
+        )
+    columns = [r["columns"] for r in mine]
+    named = zip(("ours", "SVC", "LinearSVC"), np.transpose(rows), strict=True)
+    print("slopes: " + "; ".join(f"{name} {slopes(columns, list(t))}" for name, t in named) + "\n")
+
+
 def draw(records: list[dict[str, Any]], path: Path) -> None:
     """One panel a sweep: the times, their slopes, and linear growth from the first one."""
     from matplotlib.figure import Figure
@@ -101,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="jobs of the fit (default: 2)")
     parser.add_argument("--cpu", action="store_true", help="CPU seconds of one job")
     parser.add_argument("--quick", action="store_true", help="the four smallest sizes only")
+    parser.add_argument("--peers", action="store_true", help="scikit-learn's SVMs by columns too")
     parser.add_argument("--csv", type=Path, help="write the table here as well")
     parser.add_argument("--picture", type=Path, default=PICTURE, help="default: docs/images")
     options = parser.parse_args(arguments)
@@ -124,6 +153,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 flush=True,
             )
         print(f"slope in {sweep.what}: {slopes(shown.sizes, times)}\n", flush=True)
+    if options.peers:
+        compare([r for r in records if r["sweep"] == "columns"])
     draw(records, options.picture)
     if options.csv:
         write_csv(options.csv, records)

@@ -29,7 +29,7 @@ from .threads import blas_threads
 
 #: Memory that one running block may use for scores and multipliers: it takes a portion of its bags
 #: at a time, so that large blocks need no more than small ones. A single bag is the least.
-BLOCK_BYTES = 2**20
+BLOCK_BYTES = 2**21
 #: Records up to which the kernel matrix of wide rows is kept (128 MB).
 _KERNEL_ROWS, _LARGE_PRODUCT = 4000, 10**9
 #: Rows of the kernel matrix that are computed at once.
