@@ -89,7 +89,7 @@ def profile_rows(
                     above[place - 1] += weight
             mean[i, k] = total / size
             # The median is nearly always close to the mean, where few scores are.
-            reach = _NEAR * np.sqrt(max(squares / size - mean[i, k] ** 2, 0.0))
+            reach = _NEAR * np.sqrt(max(squares / size - mean[i, k] * mean[i, k], 0.0))
             while True:
                 end, need = np.int64(0), HALF * size
                 for b in range(size):

@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 #: Records from which scales and cuts are read; all of them up to this number.
 N_PILOTS = 200
 MAX_CUTS = 100
-N_CELLS = 1024
+N_CELLS = 4096
 #: Blocks of records at least; values among which a median is sought first.
 N_BLOCKS, N_SAMPLED = 16, 1000
 

@@ -221,7 +221,7 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
     ready, total, short = np.zeros(needs.shape[0], np.bool_), np.zeros(3), np.empty(3)
     squares = 0.0
     for i in range(n):
-        squares += t.base[i] * p.z[NORM, i] ** 2
+        squares += t.base[i] * p.z[NORM, i] * p.z[NORM, i]
         for g in range(3):
             total[g] += t.mass[i] * (t.group[i] >> g & 1)
     C = min(_FIRST_C / squares, grid[0])  # at a small C almost any start is near the solution
