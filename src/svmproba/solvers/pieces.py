@@ -2,7 +2,7 @@ r"""One piece of the path of a solution: events until the bounds and targets are
 
 See :mod:`~svmproba.solvers.homotopy`. The records strictly between their bounds are called J; the
 inverse of their bordered matrix is kept, and changed with every event. The image of a record in J
-are the rates of J, and of the bias at place 0, that keep the margins of J when the multiplier of
+are the rates of J, and of the bias at seat 0, that keep the margins of J when the multiplier of
 the record grows at rate -1.
 """
 
