@@ -75,6 +75,8 @@ def instances() -> list[BaseEstimator]:
     return found
 
 
+# Checks that set no random_state: one fit in some thousands has a record in all of its 25 bags.
+@pytest.mark.filterwarnings("ignore:.* in every bag:UserWarning")
 @parametrize_with_checks(instances(), expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
