@@ -293,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     todo = list(races(options))
     print(machine())
     print(
-        f"{options.jobs} jobs each; code compiled before; ours: median of 3 fits or of 5 s; "
+        f"{options.jobs} jobs each; code compiled before; ours: median of 1 to 5 s of fits; "
         f"peers: {options.peer_rows} rows\n"
     )
     print("".join(align(key, title) for key, (title, _, _) in COLUMNS.items()), flush=True)

@@ -223,7 +223,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     print(machine(), describe(options.device), sep="\n")
-    print(f"{options.jobs} jobs, {options.bags} bags; median of 3 fits or of 5 s, after one\n")
+    print(f"{options.jobs} jobs, {options.bags} bags; median of 1 to 5 s of fits, after one\n")
     warnings.filterwarnings("ignore", message=".*in every bag")
     warm_up(options.jobs)
     tiny = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2

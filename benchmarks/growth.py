@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(machine())
     if options.cpu:
         options.jobs = 1
-    how = "CPU seconds, least of 3 fits" if options.cpu else "median of 3 fits or of 5 s"
+    how = "CPU seconds, least of 3 fits" if options.cpu else "median of 1 to 5 s of fits"
     print(f"{options.jobs} job(s); 11 values of C; compiled before; {how}\n")
     print(f"{'records':>8}{'columns':>9}{'bags':>6}{'seconds':>10}{'largest gap':>13}", flush=True)
     warm_up(options.jobs)
