@@ -63,6 +63,23 @@ def test_models_are_optimal(walked, decimals, weighted):
         assert value == pytest.approx(twin.value, rel=2e-6)
 
 
+def test_no_record_lies_just_at_the_distance_that_is_watched(monkeypatch):
+    """Or rounding would decide whether it is: all bags start from one point."""
+    seen, walk_path = [], bag_blocks.walk_path
+
+    def note(*arguments):
+        solved = walk_path(*arguments)
+        seen.append((arguments[5].width, arguments[9].copy()))
+        return solved
+
+    monkeypatch.setattr(bag_blocks, "walk_path", note)
+    rows, signs = gaussians(0)
+    fit_ensemble(rows, signs, draw(len(rows)), GRID)
+    for width, needed in seen[:2]:  # the bags that set the distances
+        assert (needed > 0.1).any()
+        assert (needed < 0.95 * width).all()
+
+
 def test_newton_steps_find_the_same_models(monkeypatch, walked):
     X, y = load_breast_cancer(return_X_y=True)
     task = scale(X), np.where(y == 1, 1.0, -1.0), draw(len(y)), GRID

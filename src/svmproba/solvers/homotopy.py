@@ -70,8 +70,9 @@ _MOST_NUMBERS, _MOST_WRONG, _MOST_WRONG_RECORDS = 50_000, 0.1, 45
 #: Events for one C up to which Newton steps are not worth compiling as well, and before a bag is
 #: given up.
 _SHORT, _MAX_EVENTS = 50, 400
-#: Watched are the records up to the distance that the first bags needed, at least this.
-_LEAST_WIDTH = 0.1
+#: Watched are the records up to so many times the distance that the first bags needed. More than
+#: once: all bags start from one point, where the record that set the distance lies just there.
+_WIDTHS, _LEAST_WIDTH = 1.1, 0.1
 #: Pieces at one C to put things right.
 _REPAIRS = 5
 
@@ -128,7 +129,7 @@ def find_route(
         solved = walk_path(problem, walk, bag, grid, tol, route, stop, coef, alphas, needed)
         if solved < n_grid or walk.count[EVENTS] > _SHORT * n_grid:
             return None
-    return route._replace(width=np.maximum(needed, _LEAST_WIDTH))
+    return route._replace(width=np.maximum(_WIDTHS * needed, _LEAST_WIDTH))
 
 
 def _nearly_separable(problem: Problem) -> bool:

@@ -135,7 +135,7 @@ def _rows_dot(table, index, count, p, out):
 
     def dense(table, index, count, p, out):
         m = 0
-        while m + 4 <= count:  # p is read once for four rows, and their sums wait for each other
+        while m + 4 <= count:  # p is read once for four rows, and their sums are independent
             a, b, c, e = (
                 table[index[m]],
                 table[index[m + 1]],
