@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +113,11 @@ def train(
         if wish.wants_rate and wish.guarantee == "split":
             judges = columns.transform(task.X.iloc[held_out])
             svm = svm.with_rate(tpr=wish.tpr, tnr=wish.tnr, **rate, X=judges, y=task.y[held_out])
+        elif wish.costs is not None and not wish.wants_rate:
+            with warnings.catch_warnings():
+                # The command warns of vote shares itself, before the fit.
+                warnings.simplefilter("ignore", UserWarning)
+                svm = svm.with_costs(**wish.costs.by_name())
     except ValueError as error:
         raise InputError(str(error)) from error
     return Pipeline([("columns", columns), ("svm", svm)])

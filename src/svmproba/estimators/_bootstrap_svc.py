@@ -194,7 +194,9 @@ class BootstrapSVC(
     threshold_ : float, or ndarray of shape (n_theta,)
         Cut of the scores; 0 unless `with_rate` moved it.
     cut_ : float
-        Cut of the probabilities; one half unless `with_rate` moved it.
+        Threshold of the probabilities; one half unless `with_rate` or `with_costs` moved it.
+    costs_ : dict of str to float, or None
+        The costs of `with_costs` that decide, by the names of its arguments.
     promise_ : str
         What is promised of the rates on new records, in one sentence.
     oob_records_ : ndarray of int, shape (n_held_out,), or None
@@ -436,7 +438,7 @@ class BootstrapSVC(
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels: the class of interest where its probability is at least ``cut_``.
 
-        The cut is one half unless `with_rate` moved it.
+        The threshold is one half unless `with_rate` or `with_costs` moved it.
 
         Parameters
         ----------
