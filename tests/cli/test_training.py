@@ -70,7 +70,7 @@ def test_twin_made_by_hand(task, wish, twin):
     np.testing.assert_array_equal(model.predict_proba(task.X), twin.predict_proba(task.X))
     assert model["svm"].promise_ == twin[-1].promise_
     assert sum(done) == 30
-    assert "_skl_callbacks" not in vars(model["svm"])
+    assert len(done) < 30  # blocks of bags, from which a pace can be told
 
 
 def test_nothing_is_learned_from_records_held_back(task):

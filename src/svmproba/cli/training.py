@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from svmproba.cli.costs import Costs
 from svmproba.cli.errors import InputError
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
+from svmproba.estimators._progress import listening
 from svmproba.paper.preprocessing import make_preprocessor
 
 #: Share of either class that ``guarantee="split"`` holds back.
@@ -86,7 +88,7 @@ def train(
     n_jobs : int, default=None
     seed : int, default=0
     advance : callable, default=None
-        Called with the number of bags that were done.
+        Called after every block of bags with their number.
 
     Returns
     -------
@@ -109,7 +111,8 @@ def train(
     columns = make_preprocessor(task.X)
     try:
         rows = columns.fit_transform(task.X.iloc[kept])
-        _fit(svm, rows, task.y[kept], advance)
+        with listening(advance) if advance is not None else nullcontext():
+            svm.fit(rows, task.y[kept])
         if wish.wants_rate and wish.guarantee == "split":
             judges = columns.transform(task.X.iloc[held_out])
             svm = svm.with_rate(tpr=wish.tpr, tnr=wish.tnr, **rate, X=judges, y=task.y[held_out])
@@ -121,43 +124,6 @@ def train(
     except ValueError as error:
         raise InputError(str(error)) from error
     return Pipeline([("columns", columns), ("svm", svm)])
-
-
-def _fit(svm: Any, rows: Any, y: Any, advance: Callable[[int], None] | None) -> None:
-    """Fit and report bags, by scikit-learn's callbacks where it has them."""
-    if advance is None:
-        svm.fit(rows, y)
-    elif hasattr(svm, "set_callbacks"):
-        svm.set_callbacks(BagCounter(advance))
-        try:
-            svm.fit(rows, y)
-        finally:
-            svm.__dict__.pop("_skl_callbacks", None)
-    else:
-        svm.set_params(verbose=1).fit(rows, y)
-        svm.set_params(verbose=0)
-
-
-class BagCounter:
-    """Callback of scikit-learn that counts the bags of a fit."""
-
-    def __init__(self, advance: Callable[[int], None]) -> None:
-        self._advance = advance
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Do nothing before the fit."""
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing after the fit."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, **data: Any) -> None:
-        """Do nothing before a bag."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any, **data: Any) -> bool:
-        """Count a bag; never stop."""
-        if context.task_name == "bag":
-            self._advance(1)
-        return False
 
 
 def n_features(model: Pipeline) -> int:
