@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from svmproba.cli.costs import Costs
-from svmproba.cli.errors import InputError
+from svmproba.cli.errors import InputError, in_options
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.estimators._progress import listening
@@ -122,7 +122,7 @@ def train(
                 warnings.simplefilter("ignore", UserWarning)
                 svm = svm.with_costs(**wish.costs.by_name())
     except ValueError as error:
-        raise InputError(str(error)) from error
+        raise InputError(in_options(str(error))) from error
     return Pipeline([("columns", columns), ("svm", svm)])
 
 

@@ -41,6 +41,7 @@ from svmproba.estimators._validation import (
     as_generator,
     check_ensemble_parameters,
     check_gammas,
+    explain_names_of_svc,
     training_set,
     warn_of_doubts,
 )
@@ -250,6 +251,7 @@ class BootstrapSVC(
     True
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         Cs: ArrayLike | None = None,

@@ -24,6 +24,7 @@ from svmproba.estimators._validation import (
     check_integer,
     check_number,
     check_option,
+    explain_names_of_svc,
 )
 from svmproba.links.neighbours import neighbour_counts, soft_labels
 from svmproba.solvers.features import FeatureMap, fit_features
@@ -206,6 +207,7 @@ class PosteriorProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Bas
     True
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         radius: float = 1.0,

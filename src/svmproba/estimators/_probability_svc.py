@@ -40,7 +40,13 @@ from svmproba.estimators._tuning import (
     check_tuning_parameters,
     warn_of_gaps,
 )
-from svmproba.estimators._validation import Floats, as_generator, check_gammas, check_option
+from svmproba.estimators._validation import (
+    Floats,
+    as_generator,
+    check_gammas,
+    check_option,
+    explain_names_of_svc,
+)
 from svmproba.solvers.kernels import Rows
 
 
@@ -186,6 +192,7 @@ class ProbabilitySVC(
     True
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         link: str = "platt",

@@ -17,7 +17,13 @@ from svmproba.estimators._tuning import (
     check_tuning_parameters,
     warn_of_gaps,
 )
-from svmproba.estimators._validation import Floats, as_generator, check_gammas, check_option
+from svmproba.estimators._validation import (
+    Floats,
+    as_generator,
+    check_gammas,
+    check_option,
+    explain_names_of_svc,
+)
 from svmproba.links.weight_path import READOUTS, even_weights, fit_weight_paths, read_probability
 from svmproba.solvers.engine import Ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
@@ -178,6 +184,7 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
     (23,)
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         weights: ArrayLike | None = None,
