@@ -168,8 +168,8 @@ class DecisionMixin:
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> model = BootstrapSVC(n_bootstraps=50, calibration="platt", random_state=0)
         >>> model = model.fit(scale(X), y)
-        >>> dear_alarm = model.decide(scale(X), fp_cost=50.0)
-        >>> bool(dear_alarm.sum() < model.predict(scale(X)).sum())
+        >>> costly_alarm = model.decide(scale(X), fp_cost=50.0)
+        >>> bool(costly_alarm.sum() < model.predict(scale(X)).sum())
         True
         """
         P = self.predict_proba(X)[:, self._plus]
