@@ -119,3 +119,24 @@ def test_completion():
 
 def test_infinities_have_no_place_in_json():
     assert to_json([float("inf"), np.float32(0.5), "é"]) == '[null, 0.5, "é"]'
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("--bootstraps", 8), "--bootstraps 8 is small"),
+        (("--bootstraps", 40, "--costs", "fn=5,fp=1", "--calibration", "none"), "--calibration"),
+        (("--bootstraps", 3), "error: --calibration auto needs .* with --bootstraps 3"),
+    ],
+)
+def test_messages_speak_of_options(invoke, credit, tmp_path, command, option):
+    fixed = ["--target", "default", "--out", tmp_path / "m.skops", "--seed", 1]
+    done = invoke("fit", credit, *fixed, *command)
+    assert re.search(option, done.stderr)
+    told = [line for line in done.stderr.splitlines() if re.match("warning|error", line)]
+    assert not re.search(r"\w=|[a-z]_\b", "\n".join(told)), told
+
+
+def test_an_interval_speaks_of_options(invoke, model, new_customers):
+    done = invoke("predict", model, new_customers, "--interval", "sampling")
+    assert "--bootstraps 40 is small" in done.stderr

@@ -89,7 +89,7 @@ def test_displays_share_axes(data):
 
 
 def test_rule_beyond_all_probabilities_is_told_too():
-    display = CostCurveDisplay.from_predictions([0, 1], [0.3, 0.6], fp_cost=-1, fn_cost=3)
+    display = CostCurveDisplay.from_predictions([0, 1], [0.3, 0.6], fp_cost=0, tn_cost=1, fn_cost=3)
     assert display.cut_by_costs < 0
     assert display.cost_at(display.cut_by_costs) == display.curve.cost[0]
 

@@ -67,13 +67,25 @@ def test_the_present_cut_is_the_cut_of_predict(model, new_data):
         assert sum(present["per_thousand"]) == 1000
 
 
-def test_costs_decide_where_no_rate_was_asked_for(calibrated, new_data):
+def test_costs_of_the_model_decide(calibrated, new_data):
     X, y = new_data
-    about = {"costs": {"fn": 9.0, "fp": 1.0, "tp": 0.0, "tn": 0.0}, "wants_rate": False}
-    present = report_figures(calibrated, X, y, about)["present"]
+    priced = calibrated.with_costs(fn_cost=9, fp_cost=1)
+    figures = report_figures(priced, X, y)
+    present = figures["present"]
     decided = calibrated.decide(X, fn_cost=9, fp_cost=1)
     assert (present["tp"], present["fp"]) == counts(y, decided, "yes")
-    assert present["cut"] == pytest.approx(0.1)
+    assert (present["cut"], present["proba_cut"]) == (0.1, 0.1)
+    assert (present["oob_tpr"], present["oob_tnr"]) == (priced.oob_tpr_, priced.oob_tnr_)
+    assert figures["by_cost"]
+    assert (figures["costs"]["fn"], figures["costs"]["given"]) == (9, True)
+
+
+def test_costs_that_are_only_told_decide_nothing(calibrated, new_data):
+    X, y = new_data
+    figures = report_figures(calibrated, X, y, {"costs": {"fn": 9.0, "fp": 1.0}})
+    present = figures["present"]
+    assert (present["tp"], present["fp"]) == counts(y, calibrated.predict(X), "yes")
+    assert not figures["by_cost"]
 
 
 def test_measures_are_those_of_scikit_learn(calibrated, new_data):

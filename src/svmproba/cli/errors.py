@@ -24,6 +24,20 @@ EXIT_CODES = (
 )
 
 
+#: Parameters of the library as the command line has them; where it has no option, the value alone.
+_OPTIONS = {
+    "n_bootstraps": "--bootstraps ",
+    "n_jobs": "--jobs ",
+    "calibration": "--calibration ",
+    "guarantee": "--guarantee ",
+    "confidence": "--confidence ",
+    "kind": "--interval ",
+    "reliability": "",
+    "tol": "",
+}
+_PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})=('?)(\w+(?:\.\d+)?\+?)\2")
+
+
 class InputError(ValueError):
     """What the user gave cannot be used; the message says what and why."""
 
@@ -134,7 +148,27 @@ def explain(error: Exception) -> tuple[str, int]:
         return "there is not enough memory", FAILED
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}", FAILED
-    return str(error) or type(error).__name__, FAILED
+    return in_options(str(error)) or type(error).__name__, FAILED
+
+
+def in_options(text: str) -> str:
+    """Say in options what the library says in parameters.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from svmproba.cli.errors import in_options
+    >>> in_options("n_bootstraps=20 is small. Fit with calibration='auto'.")
+    '--bootstraps 20 is small. Fit with --calibration auto.'
+    """
+    return _PARAMETER.sub(lambda found: _OPTIONS[found[1]] + found[3], text)
 
 
 def to_json(found: Any) -> str:
@@ -228,7 +262,7 @@ def library_warnings_to(voice: Voice) -> Iterator[None]:
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         # These are for those who write programs.
         if not issubclass(category, (DeprecationWarning, FutureWarning, ResourceWarning)):
-            text = " ".join(str(message).split())
+            text = in_options(" ".join(str(message).split()))
             kind = re.sub(r"\d+", "#", text)
             if kind not in kinds:
                 kinds.add(kind)

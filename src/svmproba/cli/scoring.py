@@ -15,10 +15,11 @@ from sklearn.pipeline import Pipeline
 
 from svmproba.cli.cells import Bools, to_numbers, to_words
 from svmproba.cli.columns import CATEGORICAL, NUMERIC, check_needed
-from svmproba.cli.costs import Costs, call
+from svmproba.cli.costs import Costs
 from svmproba.cli.errors import InputError
 from svmproba.cli.tables import Chunk, TableFile, shorten
 from svmproba.cli.task import categories_of
+from svmproba.estimators._costs import expected_cost
 
 UNKNOWN, NOT_A_NUMBER = "unknown category", "not a number"
 #: Different cells that are remembered of one column; the others are only counted.
@@ -172,7 +173,7 @@ class Scorer:
         svm = self._model[-1]
         place = self._classes.index(self._about["positive"])
         proba = svm.predict_proba(rows)[:, place]
-        called = call(proba, svm.cut_, self._costs, self._about["wants_rate"])
+        called = proba >= svm.cut_
         made: list[Any] = [chunk.batch.column(name) for name in self._keep]
         made.append(proba)
         if self._interval is not None:
@@ -183,7 +184,7 @@ class Scorer:
         )
         made.append(labels.take(pa.array(called.astype(np.int8))))
         if self._costs is not None:
-            made.append(self._costs.expected(proba, called))
+            made.append(expected_cost(proba, called, self._costs.by_name()))
         return pa.record_batch(made, schema=self.schema)
 
     def _frame(self, chunk: Chunk) -> pd.DataFrame:

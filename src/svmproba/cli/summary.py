@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline
 
-from svmproba.cli.costs import call, rule_in_words
+from svmproba.cli.costs import rule_in_words
 from svmproba.cli.task import Task
 from svmproba.cli.training import Wish, n_features
 from svmproba.evaluation import brier_decomposition
@@ -84,10 +84,6 @@ def figures(model: Pipeline, task: Task, wish: Wish) -> dict[str, Any]:
         parts = brier_decomposition(truth, proba, pos_label=True)
         found |= {"auc": roc_auc_score(truth, proba), "mse": parts.mse}
         found |= {"miscalibration": parts.miscalibration, "mse_of_base_rate": parts.uncertainty}
-        if wish.costs is not None and not wish.wants_rate:
-            called = call(proba, svm.cut_, wish.costs, wish.wants_rate)
-            found |= {"tpr": np.mean(called[truth]), "tnr": np.mean(~called[~truth])}
-            found["accuracy"] = np.mean(called == truth)
     if wish.costs is not None:
         found |= _costs(found, positive.mean(), wish)
     return {
@@ -172,9 +168,9 @@ def _told(about: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str, 
     return [*told, ("miscalibration", f"{found['miscalibration']:.3f}", how)]
 
 
-def _percent(share: float) -> str:
-    return "unknown" if np.isnan(share) else f"{100 * share:.1f} %"
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None or np.isnan(share) else f"{100 * share:.1f} %"
 
 
-def _money(amount: float) -> str:
-    return "unknown" if np.isnan(amount) else f"{amount:,.4g}"
+def _money(amount: float | None) -> str:
+    return "unknown" if amount is None or np.isnan(amount) else f"{amount:,.4g}"

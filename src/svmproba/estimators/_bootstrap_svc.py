@@ -41,6 +41,7 @@ from svmproba.estimators._validation import (
     as_generator,
     check_ensemble_parameters,
     check_gammas,
+    explain_names_of_svc,
     training_set,
     warn_of_doubts,
 )
@@ -194,7 +195,9 @@ class BootstrapSVC(
     threshold_ : float, or ndarray of shape (n_theta,)
         Cut of the scores; 0 unless `with_rate` moved it.
     cut_ : float
-        Cut of the probabilities; one half unless `with_rate` moved it.
+        Threshold of the probabilities; one half unless `with_rate` or `with_costs` moved it.
+    costs_ : dict of str to float, or None
+        The costs of `with_costs` that decide, by the names of its arguments.
     promise_ : str
         What is promised of the rates on new records, in one sentence.
     oob_records_ : ndarray of int, shape (n_held_out,), or None
@@ -248,6 +251,7 @@ class BootstrapSVC(
     True
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         Cs: ArrayLike | None = None,
@@ -436,7 +440,7 @@ class BootstrapSVC(
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels: the class of interest where its probability is at least ``cut_``.
 
-        The cut is one half unless `with_rate` moved it.
+        The threshold is one half unless `with_rate` or `with_costs` moved it.
 
         Parameters
         ----------

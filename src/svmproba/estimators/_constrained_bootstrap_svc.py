@@ -14,7 +14,7 @@ from svmproba.bootstrap.constrained_members import FloorFit, fit_constrained_mem
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._constrained_svc import FLOORS
 from svmproba.estimators._progress import with_callbacks
-from svmproba.estimators._validation import check_number, check_option
+from svmproba.estimators._validation import check_number, check_option, explain_names_of_svc
 from svmproba.solvers.constrained_bags import EFFORT
 
 
@@ -115,6 +115,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     (569, 2)
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         min_tpr: float | None = None,

@@ -16,6 +16,7 @@ from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus,
 from svmproba.bootstrap.members import member_scores
 from svmproba.bootstrap.profile import profile_records
 from svmproba.bootstrap.threshold import HAIR, RateCurve, cut_for_rate, rates_at_cut
+from svmproba.bootstrap.votes import two_columns
 from svmproba.estimators._validation import Floats, check_confidence, check_number
 from svmproba.solvers.kernels import Rows
 
@@ -23,12 +24,14 @@ Model = TypeVar("Model", bound="RateControlMixin")
 
 #: Calibrated probabilities above this number, so from one half on, are called positive.
 BELOW_HALF = float(np.nextafter(0.5, 0))
+NO_PROMISE_BY_COSTS = "No promise: the threshold follows from costs, and no rate was asked for."
 
 
 class RateControlMixin:
     """Methods `rate_curve` and `with_rate` of a fitted bootstrap ensemble."""
 
     calibrator_: Any
+    costs_: dict[str, float] | None
     _jackknife: tuple[int, float] | None
     _rate_curve: RateCurve
 
@@ -93,8 +96,8 @@ class RateControlMixin:
         -------
         estimator
             A copy with its own ``threshold_``, ``cut_``, ``oob_tpr_``, ``oob_tnr_``, ``oob_score_``
-            and ``promise_``. One of vote shares has no ``oob_proba_``, which would need the
-            training records again.
+            and ``promise_``; costs of `with_costs` decide no longer. One of vote shares has no
+            ``oob_proba_``, which would need the training records again.
 
         Examples
         --------
@@ -152,6 +155,7 @@ class RateControlMixin:
             confidence=confidence if guarantee in ("split", "oob") else None,
             hair=0.0 if calibrated else HAIR,
         )
+        self.costs_ = None
         self._jackknife = (sign, rate) if guarantee == "jackknife+" else None
         if guarantee == "jackknife+":
             cut: Any = neutral
@@ -164,6 +168,16 @@ class RateControlMixin:
         label = self.classes_.tolist()[self._plus if sign > 0 else 1 - self._plus]
         names = {1: "tpr", -1: "tnr"}
         self.promise_ = promise(guarantee, names[sign], rate, confidence, int(n), label)
+
+    def _set_costs(self: Any, costs: dict[str, float]) -> None:
+        """Let costs decide, see `with_costs`: the threshold of a rate is taken back."""
+        super()._set_costs(costs)  # type: ignore[misc]
+        self._jackknife, self.threshold_ = None, 0.0
+        if not self._is_calibrated():
+            self.oob_proba_ = two_columns(self._vote_P, self._plus)
+        # From the threshold on: just below it is where levels must be above.
+        self._note_rates(self.oob_proba_[:, self._plus], float(np.nextafter(self.cut_, -np.inf)))
+        self.promise_ = NO_PROMISE_BY_COSTS
 
     def _levels_of(
         self: Any, X: ArrayLike | None, y: ArrayLike | None, per_theta: bool

@@ -5,10 +5,11 @@ Every error names the parameter, the value and what is allowed.
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +24,31 @@ from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.kernels import Rows, check_kernel, resolve_gamma
 
 Floats = NDArray[np.float64]
+P = ParamSpec("P")
 
 PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))
+
+#: Parameters of scikit-learn's SVC that are called otherwise here, or are not needed.
+OF_SVC = {
+    "C": "it is called Cs here and takes one value or a list of them",
+    "gamma": "it is called gammas here and takes one value or a list of them",
+    "probability": "leave it out, predict_proba is always there",
+}
+
+
+def explain_names_of_svc(init: Callable[P, None]) -> Callable[P, None]:
+    """Let the TypeError for a parameter of scikit-learn's SVC say what to write instead."""
+
+    @functools.wraps(init)
+    def explained(*args: P.args, **kwargs: P.kwargs) -> None:
+        for name in OF_SVC.keys() & kwargs.keys():
+            raise TypeError(
+                f"{type(args[0]).__name__} got an unexpected keyword argument {name!r}: "
+                f"{OF_SVC[name]}."
+            )
+        init(*args, **kwargs)
+
+    return explained
 
 
 def check_integer(name: str, value: object, minimum: int) -> None:
@@ -122,7 +146,8 @@ def check_binary(y: NDArray[Any]) -> None:
     if target != "binary":
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {target}: "
-            f"y has {len(np.unique(y))} classes, and multiclass is not supported yet."
+            f"y has {len(np.unique(y))} classes. ProbabilitySVC, PosteriorProbabilitySVC and "
+            f"WeightedProbabilitySVC take more than two."
         )
 
 
@@ -266,13 +291,13 @@ def warn_of_doubts(estimator: Any) -> None:
     n_always_in = np.count_nonzero(estimator.counts_.all(axis=0))
     if n_always_in:
         message = (
-            f"{n_always_in} records are in every bag, so their oob_proba_ is NaN: "
+            f"{n_always_in} records are in every bag and have no out-of-bag probability: "
             f"n_bootstraps={n_bags} is small."
         )
         warnings.warn(message, UserWarning, stacklevel=3)
     if np.isnan(estimator.reliability_).any():
         message = (
             f"reliability={estimator.reliability!r} is defined in none of the {n_bags} bags, "
-            f"so all weights_ are equal."
+            f"so all hyperparameter values weigh the same."
         )
         warnings.warn(message, UserWarning, stacklevel=3)

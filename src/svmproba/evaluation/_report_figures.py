@@ -24,7 +24,6 @@ from svmproba.evaluation._report_records import (
     take_steps,
 )
 from svmproba.evaluation.calibration import brier_decomposition, calibration_error
-from svmproba.evaluation.costs import optimal_cut
 from svmproba.evaluation.metrics import class_mse, mse
 
 Floats = NDArray[np.float64]
@@ -51,13 +50,10 @@ def report_figures(
         Of numbers, strings, lists and dictionaries; None where a number is not defined.
     """
     about = {} if about is None else dict(about)
-    costs = _costs(about.get("costs"))
-    # The command line lets costs decide where no rate was asked for.
-    by_cost = costs["given"] and about.get("wants_rate") is False
-    prices = {f"{name}_cost": costs[name] for name in COST_NAMES} if by_cost else None
-    ensemble, records = ensemble_of(model), read_records(model, X, y, prices)
+    ensemble, records = ensemble_of(model), read_records(model, X, y)
+    costs = _costs(about.get("costs") or ensemble.costs_)
     steps = take_steps(ensemble, records)
-    present, n_plus = _present(ensemble, records, prices), int(records.positive.sum())
+    present, n_plus = _present(ensemble, records), int(records.positive.sum())
     figures = {
         "names": class_names(ensemble, about),
         "n": len(records.positive),
@@ -66,7 +62,7 @@ def report_figures(
         "n_left_aside": int(np.size(y) - len(records.positive)),
         "n_trained_on": records.n_trained_on,
         "out_of_bag": records.out_of_bag,
-        "by_cost": by_cost,
+        "by_cost": ensemble.costs_ is not None,
         "calibrated": is_calibrated(ensemble),
         "present": present,
         "steps": _steps(steps, records),
@@ -83,18 +79,14 @@ def report_figures(
     return plain
 
 
-def _present(ensemble: Any, records: Records, prices: dict[str, float] | None) -> dict[str, Any]:
+def _present(ensemble: Any, records: Records) -> dict[str, Any]:
     """Tell what the model does at its own cut."""
     n_plus, n_minus = int(records.positive.sum()), int((~records.positive).sum())
     tp = int(np.sum(records.called & records.positive))
     fp = int(np.sum(records.called & ~records.positive))
     cut: Any = ensemble.cut_ if is_calibrated(ensemble) else ensemble.threshold_
-    rates: tuple[float, float] = ensemble.oob_tpr_, ensemble.oob_tnr_
-    proba_cut = ensemble.cut_
-    if prices is not None:
-        proba_cut, rates = optimal_cut(**prices), (np.nan, np.nan)
-        cut = proba_cut if is_calibrated(ensemble) else None
-    one_cut = cut is not None and np.ndim(cut) == 0 and ensemble._jackknife is None
+    scores_decide = is_calibrated(ensemble) or ensemble.costs_ is None
+    one_cut = scores_decide and np.ndim(cut) == 0 and ensemble._jackknife is None
     counts = np.array([tp, n_plus - tp, fp, n_minus - fp])
     return {
         "tp": tp,
@@ -102,10 +94,10 @@ def _present(ensemble: Any, records: Records, prices: dict[str, float] | None) -
         "tpr": shares_with_limits(tp, n_plus),
         "tnr": shares_with_limits(n_minus - fp, n_minus),
         "precision": shares_with_limits(tp, tp + fp),
-        "oob_tpr": rates[0],
-        "oob_tnr": rates[1],
+        "oob_tpr": ensemble.oob_tpr_,
+        "oob_tnr": ensemble.oob_tnr_,
         "cut": cut if one_cut else None,
-        "proba_cut": proba_cut,
+        "proba_cut": ensemble.cut_,
         "per_thousand": _thousand(counts),
     }
 

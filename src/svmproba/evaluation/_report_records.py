@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.votes import left_out_shares, mix_shares
 from svmproba.estimators import BootstrapSVC
 from svmproba.evaluation._classifiers import is_calibrated, last_step, rows_for_last_step
-from svmproba.evaluation.costs import cheapest_calls
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -90,7 +88,7 @@ def ensemble_of(model: Any) -> Any:
     return ensemble
 
 
-def read_records(model: Any, X: Any, y: ArrayLike, costs: Mapping[str, float] | None) -> Records:
+def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
     """Judge records; training records are recognised and judged out of bag.
 
     Parameters
@@ -99,8 +97,6 @@ def read_records(model: Any, X: Any, y: ArrayLike, costs: Mapping[str, float] | 
     X : table of shape (n, n_features)
     y : array-like of shape (n,)
         Labels, both classes present.
-    costs : mapping or None
-        Arguments of `cheapest_calls` where costs decide, None where the model's cut does.
 
     Returns
     -------
@@ -128,7 +124,7 @@ def read_records(model: Any, X: Any, y: ArrayLike, costs: Mapping[str, float] | 
         proba[given] = _left_out_proba(ensemble, kept, trained)
     known = np.flatnonzero(~np.isnan(proba) & ~np.isnan(level))
     proba = proba[known]
-    called = proba >= ensemble.cut_ if costs is None else cheapest_calls(proba, **costs)
+    called = proba >= ensemble.cut_
     rows = rows if len(known) == len(labels) else _safe_indexing(rows, known)
     return Records(
         rows, positive[known], proba, level[known], called, known, len(given), out_of_bag

@@ -53,10 +53,9 @@ def report_html(
     about : mapping, default=None
         What is known beyond the model: ``"costs"``, a mapping with ``"fn"`` and ``"fp"``, the
         cost of a missed record of the class of interest and of a false alarm (``"tp"`` and
-        ``"tn"`` too, if right calls cost something); ``"target"``, the
-        name of the target; ``"records"``, what records are called, such as ``"applicants"``;
-        ``"wants_rate"``, False where not the model's cut decides but the smaller expected cost.
-        Other keys are left alone.
+        ``"tn"`` too, if right calls cost something), by default those of ``model.with_costs``;
+        ``"target"``, the name of the target; ``"records"``, what records are called, such as
+        ``"applicants"``. Other keys are left alone.
     title : str, default=None
         Title of the page.
 
