@@ -160,8 +160,9 @@ def test_wrong_use(credit, fit, tmp_path, arguments, message):
     assert os.listdir(tmp_path) == []
 
 
-def test_the_model_must_have_its_ending_and_a_folder(credit, fit, tmp_path):
-    assert "--out must end with .skops" in fit(credit, tmp_path / "m.pkl").stderr
+def test_the_model_must_have_a_name_of_its_own_and_a_folder(credit, fit, tmp_path):
+    for name in ("m.pkl", "m.csv.gz", "m.PNG"):
+        assert "--out: a model is no " in fit(credit, tmp_path / name).stderr
     assert "there is no folder" in fit(credit, tmp_path / "no" / "m.skops").stderr
 
 

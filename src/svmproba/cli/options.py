@@ -61,6 +61,7 @@ NoHeader = Annotated[
 Bootstraps = Annotated[int, typer.Option(min=1, help="Bags.")]
 Jobs = Annotated[int, typer.Option(help="Jobs; -1: all cores.")]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file of --out if it exists.")]
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON object on standard output, all else on stderr.")
 ]

@@ -104,6 +104,7 @@ def write_report(
     *,
     about: Mapping[str, Any] | None = None,
     title: str | None = None,
+    overwrite: bool = True,
 ) -> Path:
     """Write the page of :func:`report_html` to a file.
 
@@ -112,7 +113,9 @@ def write_report(
     model, X, y, about, title
         As in :func:`report_html`.
     path : str or Path
-        The file, overwritten if it exists.
+        The file.
+    overwrite : bool, default=True
+        Whether a file that exists may be replaced; otherwise it is a FileExistsError.
 
     Returns
     -------
@@ -121,7 +124,7 @@ def write_report(
     """
     page = report_html(model, X, y, about=about, title=title)
     file = Path(path)
-    write_whole(file, page.encode())
+    write_whole(file, page.encode(), overwrite=overwrite)
     return file
 
 
