@@ -11,7 +11,6 @@ from svmproba._files import whole_file
 from svmproba.cli.errors import explain
 from svmproba.cli.output import check_target
 
-
 COMPARE = ["compare", "credit.csv", "--target", "default", "--methods", "linear_svc", "--folds", 2]
 
 

@@ -44,6 +44,7 @@ def compare(
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     no_header: options.NoHeader = False,
     jobs: options.Jobs = -1,
     seed: options.Seed = 0,
@@ -63,13 +64,10 @@ def compare(
         setting["n_jobs"] = options.check_jobs(jobs)
         if out is not None:
             _check_picture(out, data, force)
-        reading = options.reading_of(separator, encoding, no_header)
-        decimals = options.check_decimal(decimal) or "."
+        reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         wishes = options.wishes_of(drop, numeric, categorical)
         with open_table(data, reading) as table:
-            task = load_task(
-                table, target, voice, positive=positive, wishes=wishes, decimal=decimals
-            )
+            task = load_task(table, target, voice, positive=positive, wishes=wishes)
         return _compare(voice, task, chosen, setting, out, force)
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))

@@ -61,6 +61,7 @@ def fit(
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     no_header: options.NoHeader = False,
     jobs: options.Jobs = -1,
     seed: options.Seed = 0,
@@ -98,9 +99,8 @@ def fit(
             setting,
             force=force,
             positive=positive,
-            reading=options.reading_of(separator, encoding, no_header),
+            reading=options.reading_of(separator, encoding, no_header, decimal, thousands),
             wishes=options.wishes_of(drop, numeric, categorical),
-            decimal=options.check_decimal(decimal) or ".",
         )
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))
@@ -124,7 +124,6 @@ def _fit(
     positive: str | None,
     reading: Any,
     wishes: Any,
-    decimal: str,
 ) -> Outcome:
     import skops  # noqa: F401  (its absence must be told before the fit, not after)
 
@@ -141,7 +140,6 @@ def _fit(
             voice,
             positive=positive,
             wishes=wishes,
-            decimal=decimal,
             held_out_share=wish.held_out_share,
             seed=setting["seed"],
         )
@@ -151,7 +149,7 @@ def _fit(
         )
     with tell_progress("fit", setting["n_bootstraps"], "bags", voice.check) as advance:
         model = train(task, wish, **setting, advance=advance)
-    about = plain(describe(model, task, wish, target, decimal))
+    about = plain(describe(model, task, wish, target))
     save(model, out, about=about, overwrite=force)
     for line in ["", *in_words(about, model["svm"].cut_)]:
         voice.tell(line)

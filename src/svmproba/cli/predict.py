@@ -34,11 +34,12 @@ def predict(
         bool, typer.Option("--strict", help="An unknown category is an error.")
     ] = False,
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="A cell that is not a number is missing, no error.")
+        bool, typer.Option("--lenient", help="Cells that are not numbers are missing, no error.")
     ] = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     no_header: options.NoHeader = False,
     jobs: options.Jobs = -1,
     force: options.Force = False,
@@ -68,12 +69,11 @@ def predict(
             about,
             data,
             out,
-            options.reading_of(separator, encoding, no_header),
+            options.reading_of(separator, encoding, no_header, decimal, thousands),
             force,
-            keep=tuple(options.listed(keep)),
+            keep=[keep or ""],
             interval=interval,
             confidence=confidence,
-            decimal=options.check_decimal(decimal),
             strict=strict,
             lenient=lenient,
         )
@@ -159,4 +159,5 @@ def _score_all(voice: Voice, scorer: Any, table: Any, out: str, force: bool) -> 
             n_rows += chunk.batch.num_rows
             advance(table.position - before, f"{n_rows:,} rows")
             before = table.position
+        scorer.check_all()
     return n_rows
