@@ -205,7 +205,11 @@ def test_another_format_at_predict(model, new_customers, invoke, tmp_path):
     refused = invoke("predict", model, tmp_path / "dressed.csv")
     assert refused.exit_code == 2
     assert "column 'income': " in refused.stderr
-    assert "--decimal , --thousands . reads it so" in refused.stderr
+    assert "(--decimal , --thousands . reads such numbers; --lenient" in refused.stderr
     done = invoke("predict", model, tmp_path / "dressed.csv", "--thousands", ".")
     a, b = (io.StringIO(d.stdout) for d in (done, invoke("predict", model, new_customers)))
     pd.testing.assert_frame_equal(pd.read_csv(a), pd.read_csv(b))
+    new["income"] = "12,345"
+    new.to_csv(tmp_path / "dressed.csv", index=False)
+    refused = invoke("predict", model, tmp_path / "dressed.csv")
+    assert "(--decimal , or --thousands , reads such numbers; --lenient" in refused.stderr

@@ -209,8 +209,8 @@ class Scorer:
         words = to_words(chunk.batch.column(name)).take(pa.array(places))
         first = str(words[0])
         if not self._lenient:
-            (other, *_) = best_formats(words.slice(0, 1), np.ones(1))
-            hint = f"{other} reads it so; " if str(other) else ""
+            others = [str(other) for other in best_formats(words, np.ones(len(words)))]
+            hint = f"{' or '.join(others)} reads such numbers; " if all(others) else ""
             unit = " with %" if column.format.unit == "%" else ""
             raise InputError(
                 f"{self._place(chunk, places[0])}, column {name!r}: {shorten(first, 40)!r} is not "
