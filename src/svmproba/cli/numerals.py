@@ -74,9 +74,10 @@ class NumberFormat(NamedTuple):
             unit = re.escape(self.unit)
             ends = rf"^([-+]?){unit}{_SPACE}*|{_SPACE}*{unit}$"
             strings = pc.replace_substring_regex(strings, ends, r"\1")
+        strings = pc.replace_substring_regex(strings, r"^\+", "")  # which Arrow may not know
         decimal, thousands = re.escape(self.decimal), THOUSANDS[self.thousands]
         digits = rf"(?:\d+|[1-9]\d{{0,2}}(?:{thousands}\d{{3}})+)" if thousands else r"\d+"
-        number = rf"^[-+]?(?:{digits}(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][-+]?\d+)?$"
+        number = rf"^-?(?:{digits}(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][-+]?\d+)?$"
         fits = pc.match_substring_regex(strings, number)
         if thousands:
             strings = pc.replace_substring_regex(strings, thousands, "")

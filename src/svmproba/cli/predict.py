@@ -34,7 +34,12 @@ def predict(
         bool, typer.Option("--strict", help="An unknown category is an error.")
     ] = False,
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="Cells that are not numbers are missing, no error.")
+        bool,
+        typer.Option(
+            "--lenient",
+            help="Cells that are not numbers count as missing; a column of unknown categories "
+            "alone is no error.",
+        ),
     ] = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,

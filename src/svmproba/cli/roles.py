@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as JSON has it."""
-        return asdict(self)
+        return {**asdict(self), "format": self.format._asdict()}
 
 
 @dataclass(frozen=True)
@@ -124,12 +124,13 @@ def columns_of(about: dict[str, Any], reading: Reading) -> list[Column]:
     list of Column
     """
     columns = []
-    for column in map(lambda saved: Column(**saved), about["columns"]):
-        decimal, thousands, unit = column.format
-        decimal = reading.decimal or decimal
-        thousands = reading.thousands or thousands.replace(decimal, "")
-        columns.append(replace(column, format=NumberFormat(decimal, thousands, unit)))
-    return [column for column in columns if column.role != DROPPED]
+    for saved in about["columns"]:
+        if saved["role"] != DROPPED:
+            decimal, thousands, unit = NumberFormat(**saved["format"])
+            decimal = reading.decimal or decimal
+            thousands = reading.thousands or thousands.replace(decimal, "")
+            columns.append(Column(**{**saved, "format": NumberFormat(decimal, thousands, unit)}))
+    return columns
 
 
 def check_range(values: Floats, where: Callable[[int], str], name: str) -> None:
