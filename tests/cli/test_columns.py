@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from svmproba.cli.columns import Wishes, check_column, is_running_number, plan_columns
+from svmproba.cli.columns import is_running_number, plan_columns
 from svmproba.cli.errors import InputError
+from svmproba.cli.roles import Wishes, check_column
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -55,7 +56,14 @@ WORDS = RNG.choice(["a", "b", "c"], N).tolist()
         ([f"2024-03-{k % 28 + 1:02}" for k in range(N)], "dropped", "dates", "dates"),
         ([f"{k % 28 + 1}.3.2024" for k in range(N)], "dropped", "dates", "dates"),
         ([datetime.date(2024, 1, k % 28 + 1) for k in range(N)], "dropped", "dates", "dates"),
-        ([f"{k % 9},5" for k in range(N)], "categorical", "9 categories", "--decimal ,"),
+        (
+            [f"{k % 9},5" for k in range(N)],
+            "numeric",
+            "numbers",
+            "'0,5' is read as 0.5 .--decimal ,",
+        ),
+        ([f"10:{k:02}" for k in range(N)], "dropped", "dates", "dates"),
+        ([f"{k} days 00:00:00" for k in range(N)], "dropped", "dates", "dates"),
         ([[1]] * N, "dropped", "cells of type list", None),
     ],
 )
@@ -96,9 +104,9 @@ def test_wishes_that_cannot_be():
     with pytest.raises(
         InputError, match=r"--drop: x\.csv has no column 'agee', did you mean 'Age'"
     ):
-        Wishes(drop=("agee",)).check(["Age", "y"], "x.csv")
+        Wishes(drop=("agee",)).of_columns(["Age", "y"], "x.csv")
     with pytest.raises(InputError, match="'a' is named more than once"):
-        Wishes(drop=("a",), numeric=("a",)).check(["a"], "x.csv")
+        Wishes(drop=("a",), numeric=("a",)).of_columns(["a"], "x.csv")
     with pytest.raises(InputError, match=r"no column 'zzz'\. It has 'a', 'b'"):
         check_column("zzz", ["a", "b"], "x.csv", "--target")
 

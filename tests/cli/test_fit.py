@@ -90,6 +90,40 @@ def test_columns_as_you_asked(credit, fit, tmp_path):
     assert "warning" not in done.stderr
 
 
+@pytest.mark.parametrize("drop", ["age,amount", "age, amount"])
+def test_lists_of_columns(credit, fit, tmp_path, drop):
+    table = pd.read_csv(credit).rename(columns={"income": "income, net"})
+    table.to_csv(tmp_path / "credit.csv", index=False)
+    wishes = ["--drop", drop, "--drop", "income, net", "--categorical", "customer,home"]
+    done = fit(tmp_path / "credit.csv", tmp_path / "m.skops", *wishes)
+    assert done.exit_code == 0, done.output
+    about = svmproba.read_about(tmp_path / "m.skops")["about"]
+    roles = {column["name"]: (column["role"], column["reason"]) for column in about["columns"]}
+    for name in ("age", "amount", "income, net"):
+        assert roles[name] == ("dropped", "as you asked")
+    assert roles["home"] == ("categorical", "as you asked")
+
+
+@pytest.mark.parametrize("value", ["1e300", "-1e101"])
+@pytest.mark.parametrize("guarantee", [[], ["--tpr", 0.5, "--guarantee", "split"]])
+def test_numbers_that_are_too_large(credit, fit, tmp_path, value, guarantee):
+    table = pd.read_csv(credit).astype({"amount": str})
+    for row in range(len(table) - 9, len(table)):
+        table.loc[row, "amount"] = value
+    table.to_csv(tmp_path / "credit.csv", index=False)
+    done = fit(tmp_path / "credit.csv", tmp_path / "m.skops", *guarantee)
+    assert done.exit_code == 2
+    said = f"row 232 (line 233), column 'amount': {float(value):g} is too large"
+    assert said in done.stderr
+    assert "overflow" not in done.stderr
+
+
+def test_a_column_without_numbers_cannot_be_numeric(credit, fit, tmp_path):
+    done = fit(credit, tmp_path / "m.skops", "--numeric", "home")
+    assert done.exit_code == 2
+    assert "--numeric: column 'home': 240 cells are not numbers" in done.stderr
+
+
 def test_a_column_that_knows_the_outcome(credit, fit, tmp_path):
     table = pd.read_csv(credit)
     table["letters sent"] = np.where(table["default"] == "yes", 3, 0)
@@ -160,8 +194,9 @@ def test_wrong_use(credit, fit, tmp_path, arguments, message):
     assert os.listdir(tmp_path) == []
 
 
-def test_the_model_must_have_its_ending_and_a_folder(credit, fit, tmp_path):
-    assert "--out must end with .skops" in fit(credit, tmp_path / "m.pkl").stderr
+def test_the_model_must_have_a_name_of_its_own_and_a_folder(credit, fit, tmp_path):
+    for name in ("m.pkl", "m.csv.gz", "m.PNG"):
+        assert "--out: a model is no " in fit(credit, tmp_path / name).stderr
     assert "there is no folder" in fit(credit, tmp_path / "no" / "m.skops").stderr
 
 

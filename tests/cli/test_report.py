@@ -15,7 +15,7 @@ def received(monkeypatch):
 
     found = {}
 
-    def write_report(model, X, y, path, *, about=None, title=None):
+    def write_report(model, X, y, path, *, about=None, title=None, overwrite=True):
         found.update(model=model, X=X, y=y, about=about, title=title)
         path.write_text("<html>")
 
@@ -53,4 +53,10 @@ def test_records_that_do_not_fit(invoke, model, credit, new_customers, received,
     done = invoke("report", model, tmp_path / "maybe.csv", *out)
     assert done.exit_code == 2
     assert "row 7 (line 8), column 'default': 'maybe' is neither 'no' nor 'yes'" in done.stderr
+    table = pd.read_csv(credit).astype({"amount": float})
+    table.loc[2, "default"], table.loc[6, "amount"] = None, 1e300
+    table.to_csv(tmp_path / "maybe.csv", index=False)
+    done = invoke("report", model, tmp_path / "maybe.csv", *out)
+    assert done.exit_code == 2
+    assert "row 7 (line 8), column 'amount': 1e+300 is too large" in done.stderr
     assert os.listdir(tmp_path) == ["maybe.csv"]

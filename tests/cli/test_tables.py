@@ -50,6 +50,12 @@ PLAIN = (["a", "b"], [["1", "x"], ["2", "y"]])
         (b"\xef\xbb\xbfa,b\n1,x\n2,y\n", {}),
         (b"\xef\xbb\xbfa,b\n1,x\n2,y\n", {"encoding": "utf-8"}),
         ("a,b\n1,x\n2,y\n".encode("utf-16"), {}),
+        (b"sep=;\na;b\n1;x\n2;y\n", {}),
+        (b"sep=,\r\na,b\r\n1,x\r\n2,y\r\n", {}),
+        (b"SEP=~\ra~b\r1~x\r2~y\r", {}),
+        (b"\xef\xbb\xbfsep=\t\na\tb\n1\tx\n2\ty\n", {}),
+        (b'"sep=;"\na,b\n1,x\n2,y\n', {"separator": ","}),
+        ("sep=;\na;b\n1;x\n2;y\n".encode("utf-16"), {}),
     ],
 )
 def test_the_same_table_in_many_dresses(read, content, reading):
@@ -70,6 +76,13 @@ def test_without_names(read):
     columns, rows = read(b"1,x\n2,y\n", header=False)
     assert columns == ["column1", "column2"]
     assert rows == PLAIN[1]
+
+
+def test_the_line_of_excel_counts_as_a_line(tmp_path, read):
+    assert read(b"sep=;\n1;x\n2;y\n", header=False)[1] == PLAIN[1]
+    (tmp_path / "t.csv").write_text("sep=;\na;b\n1;x\n2;y\n")
+    with open_table(str(tmp_path / "t.csv")) as file:
+        assert read_whole(file).place(2) == "row 2 (line 4)"
 
 
 def test_empty_cells_are_null_and_other_words_stay(read):

@@ -100,7 +100,7 @@ def test_the_same_share_of_either_class_is_held_back():
 
 def test_figures_are_those_of_the_out_of_bag_decisions(task, priced):
     wish, model = priced
-    found = describe(model, task, wish, "default", ".")["figures"]
+    found = describe(model, task, wish, "default")["figures"]
     proba, positive = model["svm"].oob_proba_[:, 1], task.y == "yes"
     called = proba >= 1 / 6
     assert found["tpr"] == called[positive].mean()
@@ -138,7 +138,7 @@ def test_the_rate_decides_where_both_are_given(task):
 def test_every_wish_has_a_summary(credit, wish):
     task = load(credit, held_out_share=wish.held_out_share)
     model = train(task, wish, **FEW)
-    said = "\n".join(in_words(describe(model, task, wish, "default", "."), model["svm"].cut_))
+    said = "\n".join(in_words(describe(model, task, wish, "default"), model["svm"].cut_))
     assert "true positive rate" in said
     assert "Promised: " in said
     assert "nan" not in said
@@ -180,6 +180,6 @@ def test_wishes_that_do_not_go_together():
 
 def test_missing_words_are_nan(task):
     (home,) = [column for column in task.plan if column.name == "home"]
-    frame = frame_of(pa.table({"home": ["own", None, "?"]}), [home], ".")
+    frame = frame_of(pa.table({"home": ["own", None, "?"]}), [home])
     assert frame["home"].isna().tolist() == [False, True, True]
     assert frame["home"].dtype == object

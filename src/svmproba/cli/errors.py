@@ -146,6 +146,9 @@ def explain(error: Exception) -> tuple[str, int]:
         return f"this needs {error.name}, which is missing: pip install 'svmproba[cli]'", FAILED
     if isinstance(error, MemoryError):
         return "there is not enough memory", FAILED
+    if isinstance(error, FileExistsError) and error.filename is not None:
+        made = f"{error.filename} was made by another program while this command ran"
+        return f"--out: {made}; nothing was written, --force replaces it", BAD_INPUT
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}", FAILED
     return in_options(str(error)) or type(error).__name__, FAILED

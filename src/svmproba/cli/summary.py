@@ -19,7 +19,7 @@ NOT_PROMISED = (
 )
 
 
-def describe(model: Pipeline, task: Task, wish: Wish, target: str, decimal: str) -> dict[str, Any]:
+def describe(model: Pipeline, task: Task, wish: Wish, target: str) -> dict[str, Any]:
     """Tell what a saved model must know of itself.
 
     Parameters
@@ -28,7 +28,7 @@ def describe(model: Pipeline, task: Task, wish: Wish, target: str, decimal: str)
         From `svmproba.cli.training.train`.
     task : Task
     wish : Wish
-    target, decimal : str
+    target : str
 
     Returns
     -------
@@ -41,7 +41,6 @@ def describe(model: Pipeline, task: Task, wish: Wish, target: str, decimal: str)
         "positive": task.positive,
         "negative": task.negative,
         "columns": [column.to_dict() for column in task.plan],
-        "decimal": decimal,
         "wants_rate": wish.wants_rate,
         "wish": {"tpr": wish.tpr, "tnr": wish.tnr, "guarantee": wish.guarantee},
         "calibration": wish.calibration,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from svmproba.cli.cells import Bools, to_numbers, to_words
-from svmproba.cli.columns import (
+from svmproba.cli.columns import plan_columns
+from svmproba.cli.errors import InputError, Voice
+from svmproba.cli.roles import (
     CATEGORICAL,
     DROPPED,
     NUMERIC,
@@ -21,9 +23,9 @@ from svmproba.cli.columns import (
     Wishes,
     check_column,
     check_needed,
-    plan_columns,
+    check_range,
+    columns_of,
 )
-from svmproba.cli.errors import InputError, Voice
 from svmproba.cli.tables import TableFile, WholeTable, read_whole, shorten
 
 #: More columns than this are counted and not listed, unless there is something to say of them.
@@ -76,7 +78,6 @@ def load_task(
     *,
     positive: str | None = None,
     wishes: Wishes | None = None,
-    decimal: str = ".",
     held_out_share: float = 0.0,
     seed: int = 0,
 ) -> Task:
@@ -93,8 +94,6 @@ def load_task(
         The class of interest; None: the larger label.
     wishes : Wishes, default=None
         Columns that the user decided on.
-    decimal : {".", ","}, default="."
-        Sign before the decimals in text.
     held_out_share : float, default=0
         Share of either class that is held back: not even the columns are judged by it.
     seed : int, default=0
@@ -108,9 +107,8 @@ def load_task(
     ------
     InputError
     """
-    wishes = wishes or Wishes()
     check_column(target, table.columns, table.name, "--target")
-    wishes.check(table.columns, table.name)
+    wishes = (wishes or Wishes()).of_columns(table.columns, table.name)
     if target in wishes.drop + wishes.numeric + wishes.categorical:
         raise InputError(f"column {target!r} is the target and cannot be an attribute")
     whole = read_whole(table)
@@ -124,7 +122,7 @@ def load_task(
         attributes.take(pa.array(kept)),
         called[kept],
         wishes=wishes,
-        decimal=decimal,
+        reading=table.reading,
         rows=rows[kept],
     )
     tell_plan(plan, voice)
@@ -132,7 +130,7 @@ def load_task(
     if not used:
         raise InputError(f"{table.name}: no column is left to learn from")
     return Task(
-        frame_of(attributes, used, decimal),
+        frame_of(attributes, used, lambda k: f"{table.name}, {whole.place(rows[k])}"),
         labels.y,
         labels.positive,
         labels.negative,
@@ -191,14 +189,16 @@ def _choose_positive(names: list[Any], positive: str | None, voice: Voice) -> in
     if positive is None:
         voice.note(f"class of interest: {names[1]!r}, the larger label (--positive chooses)")
         return 1
-    for k, name in enumerate(names):
-        if str(name) == positive.strip():
+    same = {"True": "1", "False": "0"}
+    wanted, *words = to_words(pa.array([positive, *map(str, names)])).to_pylist()
+    for k, word in enumerate(words):
+        if same.get(word, word) == same.get(wanted, wanted):
             return k
     raise InputError(f"--positive must be one of {names[0]!r} and {names[1]!r}; got {positive!r}")
 
 
 def read_labelled(
-    table: TableFile, about: dict[str, Any], voice: Voice, decimal: str
+    table: TableFile, about: dict[str, Any], voice: Voice
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
     """Read records with labels for a model that exists.
 
@@ -208,7 +208,6 @@ def read_labelled(
     about : dict
         What was saved with the model.
     voice : Voice
-    decimal : {".", ","}
 
     Returns
     -------
@@ -217,7 +216,7 @@ def read_labelled(
     y : ndarray
         Labels, as the model has them.
     """
-    columns = [Column(**column) for column in about["columns"] if column["role"] != DROPPED]
+    columns = columns_of(about, table.reading)
     target = about["target"]
     check_needed([*(column.name for column in columns), target], table)
     whole = read_whole(table, [*(column.name for column in columns), target])
@@ -234,7 +233,9 @@ def read_labelled(
     if words.null_count:
         voice.warn(f"{words.null_count} records have no {target!r} and are left out")
     y = np.array([known[word] for word in words.drop_null().to_pylist()])
-    return frame_of(whole.table.filter(present), columns, decimal), y
+    rows = np.flatnonzero(present.to_numpy(zero_copy_only=False)) + 1
+    attributes = whole.table.filter(present)
+    return frame_of(attributes, columns, lambda k: f"{table.name}, {whole.place(rows[k])}"), y
 
 
 def draw_held_out(positive: Bools, share: float, seed: int) -> NDArray[np.intp]:
@@ -258,7 +259,9 @@ def draw_held_out(positive: Bools, share: float, seed: int) -> NDArray[np.intp]:
     return np.sort(np.concatenate(chosen))
 
 
-def frame_of(table: Any, columns: Sequence[Column], decimal: str) -> pd.DataFrame:
+def frame_of(
+    table: Any, columns: Sequence[Column], where: Callable[[int], str] = str
+) -> pd.DataFrame:
     """Make the table that the model learns from.
 
     Parameters
@@ -266,7 +269,8 @@ def frame_of(table: Any, columns: Sequence[Column], decimal: str) -> pd.DataFram
     table : pyarrow.Table or record batch
     columns : sequence of Column
         Those that are used.
-    decimal : {".", ","}
+    where : callable, default=str
+        Name of a record for messages.
 
     Returns
     -------
@@ -276,7 +280,8 @@ def frame_of(table: Any, columns: Sequence[Column], decimal: str) -> pd.DataFram
     for column in columns:
         cells = table.column(column.name)
         if column.role == NUMERIC:
-            made[column.name] = to_numbers(cells, decimal).values
+            made[column.name] = to_numbers(cells, column.format).values
+            check_range(made[column.name], where, column.name)
         else:
             made[column.name] = categories_of(to_words(cells))
     return pd.DataFrame(made)

@@ -103,6 +103,7 @@ def write_report(
     *,
     about: Mapping[str, Any] | None = None,
     title: str | None = None,
+    overwrite: bool = True,
 ) -> Path:
     """Write the page of :func:`report_html` to a file.
 
@@ -111,7 +112,9 @@ def write_report(
     model, X, y, about, title
         As in :func:`report_html`.
     path : str or Path
-        The file, overwritten if it exists.
+        The file.
+    overwrite : bool, default=True
+        Whether a file that exists may be replaced; otherwise it is a FileExistsError.
 
     Returns
     -------
@@ -120,7 +123,7 @@ def write_report(
     """
     page = report_html(model, X, y, about=about, title=title)
     file = Path(path)
-    write_whole(file, page.encode())
+    write_whole(file, page.encode(), overwrite=overwrite)
     return file
 
 

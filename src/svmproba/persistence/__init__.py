@@ -36,7 +36,7 @@ FilePath = str | os.PathLike[str]
 _SHARED = ("NdArrayNode", "ObjectNode", "SparseMatrixNode")
 
 
-def save(model: Any, path: FilePath, *, about: Any = None) -> None:
+def save(model: Any, path: FilePath, *, about: Any = None, overwrite: bool = True) -> None:
     """Save a fitted model to a file that can be loaded without running code.
 
     The file is a skops file [1]_, a zip archive of arrays and of a description in JSON, with a
@@ -54,9 +54,13 @@ def save(model: Any, path: FilePath, *, about: Any = None) -> None:
         The file; by custom its name ends in ``.skops``.
     about : JSON-able, optional
         Anything worth knowing about the model, see `read_about`.
+    overwrite : bool, default=True
+        Whether a file that exists may be replaced.
 
     Raises
     ------
+    FileExistsError
+        If there is a file and `overwrite` is false.
     ModelFileError
         If the model holds something that a file may not name, such as a function of yours. The
         message tells where. Nothing is written then.
@@ -96,7 +100,7 @@ def save(model: Any, path: FilePath, *, about: Any = None) -> None:
     with refusing(path, "this model cannot be saved"):
         members = _skops_members(bare_state(model))
     audit(path, members)
-    write_whole(path, pack({ABOUT: head, **members}))
+    write_whole(path, pack({ABOUT: head, **members}), overwrite=overwrite)
 
 
 def load(path: FilePath) -> Any:
