@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from svmproba.cli.cells import Bools, to_numbers, to_words
 from svmproba.cli.columns import CATEGORICAL, NUMERIC, check_needed
 from svmproba.cli.costs import Costs, call
-from svmproba.cli.errors import InputError
+from svmproba.cli.errors import InputError, Voice
 from svmproba.cli.tables import Chunk, TableFile, shorten
 from svmproba.cli.task import categories_of
 
@@ -168,7 +168,7 @@ class Scorer:
         -------
         pyarrow.RecordBatch
         """
-        rows = self._model[:-1].transform(self._frame(chunk))
+        rows = self._model[:-1].transform(self.frame(chunk))
         svm = self._model[-1]
         place = self._classes.index(self._about["positive"])
         proba = svm.predict_proba(rows)[:, place]
@@ -186,7 +186,14 @@ class Scorer:
             made.append(self._costs.expected(proba, called))
         return pa.record_batch(made, schema=self.schema)
 
-    def _frame(self, chunk: Chunk) -> pd.DataFrame:
+    def warn(self, voice: Voice) -> None:
+        """Say which cells the model had not seen."""
+        for oddity in self.oddities.values():
+            for said in oddity.in_words():
+                voice.warn(said)
+
+    def frame(self, chunk: Chunk) -> pd.DataFrame:
+        """Make the table that the model reads, and note what it had not seen."""
         made: dict[str, Any] = {}
         for name, role in self._roles.items():
             cells = chunk.batch.column(name)

@@ -55,6 +55,7 @@ def report_html(
         cost of a missed record of the class of interest and of a false alarm (``"tp"`` and
         ``"tn"`` too, if right calls cost something); ``"target"``, the
         name of the target; ``"records"``, what records are called, such as ``"applicants"``;
+        ``"warnings"``, sentences to show on the page;
         ``"wants_rate"``, False where not the model's cut decides but the smaller expected cost.
         Other keys are left alone.
     title : str, default=None
