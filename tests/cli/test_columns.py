@@ -6,8 +6,9 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.metrics import roc_auc_score
 
-from svmproba.cli.columns import is_running_number, plan_columns
+from svmproba.cli.columns import is_running_number, leak_of, plan_columns
 from svmproba.cli.errors import InputError
 from svmproba.cli.roles import Wishes, check_column
 
@@ -109,6 +110,17 @@ def test_wishes_that_cannot_be():
         Wishes(drop=("a",), numeric=("a",)).of_columns(["a"], "x.csv")
     with pytest.raises(InputError, match=r"no column 'zzz'\. It has 'a', 'b'"):
         check_column("zzz", ["a", "b"], "x.csv", "--target")
+
+
+def test_a_leak_is_seen_by_a_limit_for_the_number_of_records():
+    rng = np.random.default_rng(0)
+    positive = np.arange(1000) < 300
+    values = rng.normal(size=1000) + 3.15 * positive
+    area = roc_auc_score(positive, values)
+    assert 0.985 < area < 0.99
+    assert leak_of(values, positive)
+    many = np.tile(values, 100), np.tile(positive, 100)
+    assert leak_of(*many) == []
 
 
 def test_leaks_of_numbers_of_categories_and_of_gaps():

@@ -23,7 +23,9 @@ def test_end_to_end(credit, fit, tmp_path):
     assert re.search(r"home +categorical +3 categories", done.stderr)
     assert "warning: column 'customer': every record has its own" in done.stderr
     assert "Fitted on 240 records" in done.stdout
-    assert re.search(r"'yes' found +9\d\.\d %  \(true positive rate\)", done.stdout)
+    assert re.search(
+        r"'yes' found +9\d\.\d %  \d\d\.\d to \d\d\.\d % +\(true positive rate\)", done.stdout
+    )
     assert "Promised: Approximately, with confidence 90 %" in done.stdout
     assert "Not promised: " in done.stdout
     assert os.listdir(tmp_path) == ["model.skops"]
@@ -221,3 +223,36 @@ def test_many_columns_are_counted(fit, tmp_path):
     assert "45 numeric columns" in done.stderr
     assert re.search(r"same +dropped +constant: always 1", done.stderr)
     assert "x17" not in done.stderr
+
+
+def test_a_model_that_calls_nobody_says_so(fit, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.random(400) < 0.06
+    table = pd.DataFrame({"a": rng.normal(size=400) + 0.5 * y, "b": rng.normal(size=400)})
+    table["y"] = np.where(y, "ill", "well")
+    table.to_csv(tmp_path / "rare.csv", index=False)
+    arguments = [tmp_path / "rare.csv", tmp_path / "m.skops", "--positive", "ill"]
+    said = " ".join(fit(*arguments, target="y").stdout.split())
+    assert "The model calls nobody 'ill': 0 of 400 records. Give costs (--costs" in said
+    assert "or a rate (--tpr 0.8)" in said
+    assert "class_weight='balanced'" in said
+    assert "The classes are not balanced" in said
+    (tmp_path / "m.skops").unlink()
+    done = fit(*arguments, "--costs", "fn=1000,fp=1", "--json", target="y")
+    about = json.loads(done.stdout)
+    found = {finding["name"]: finding["text"] for finding in about["findings"]}
+    assert "--costs asks for this" in found["everybody"]
+    (tmp_path / "m.skops").unlink()
+    done = fit(*arguments, "--tpr", 0.6, target="y")
+    assert "calls nobody" not in done.stdout
+    assert "calls almost" not in done.stdout
+
+
+def test_ten_records_have_limits_and_a_word(fit, tmp_path):
+    table = pd.DataFrame({"x": np.arange(10) + np.arange(10) % 3 / 10, "z": [0, 1] * 5})
+    table["y"] = np.where(table["x"] > 4.5, "yes", "no")
+    table.to_csv(tmp_path / "ten.csv", index=False)
+    done = fit(tmp_path / "ten.csv", tmp_path / "m.skops", target="y")
+    assert re.search(r"ranking +1\.000  0\.643 to 1\.000 ", done.stdout)
+    assert re.search(r"'yes' found +100\.0 %  47\.8 to 100\.0 % ", done.stdout)
+    assert "There are only 10 records, 5 of them 'yes'" in done.stdout

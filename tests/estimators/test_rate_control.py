@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
 from svmproba import CEBB1, BootstrapSVC, ThresholdBootstrapSVC
-from svmproba.bootstrap.guarantee import order_statistic
+from svmproba.bootstrap.guarantee import jackknife_plus, order_statistic
 
 SMALL = {"Cs": [0.05, 0.5, 5.0], "n_bootstraps": 60, "random_state": 0}
 
@@ -210,6 +210,28 @@ def test_oob_and_jackknife_promises(model, calibrated):
             assert ("pproximately" in cut.promise_) == (guarantee == "oob")
     other = model.with_rate(tnr=0.9, guarantee="jackknife+")
     assert rates(other.predict(fresh_X), fresh_y)[1] > 0.8
+
+
+@pytest.mark.parametrize("wish", [{"tpr": 0.9}, {"tnr": 0.8}])
+def test_jackknife_rates_are_known_out_of_bag(model, calibrated, data, wish):
+    """The twin judges each training record as a new one, by the bags without it alone."""
+    X, y = data
+    sign, rate = (1, wish["tpr"]) if "tpr" in wish else (-1, wish["tnr"])
+    for fitted in (model, calibrated):
+        cut = fitted.with_rate(guarantee="jackknife+", **wish)
+        own = sign * (cut.oob_scores_ / cut.score_scales_[:, np.newaxis]).mean(axis=0)
+        scores = cut.coef_ @ X.T + cut.intercept_[:, :, np.newaxis]
+        by_bag = sign * (scores / cut.score_scales_[:, np.newaxis, np.newaxis]).mean(axis=0).T
+        left_out, of_class = cut.counts_.T == 0, y == (sign > 0)
+        called = np.empty(len(y), dtype=bool)
+        for i, bags in enumerate(left_out):
+            others = of_class & (np.arange(len(y)) != i)
+            left = left_out[others][:, bags]
+            accepted = jackknife_plus(own[others], left, by_bag[i : i + 1, bags], rate)[0]
+            called[i] = accepted == (sign > 0)
+        tpr, tnr = rates(called, y)
+        assert (cut.oob_tpr_, cut.oob_tnr_) == pytest.approx((tpr, tnr), abs=0.03)
+        assert cut.oob_score_ == pytest.approx(np.mean(called == y), abs=0.03)
 
 
 def test_too_few_records_for_a_promise(data):

@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from svmproba.cli.cells import (
     Bools,
@@ -25,6 +24,7 @@ from svmproba.cli.errors import InputError
 from svmproba.cli.numerals import NumberFormat, look_like_numbers
 from svmproba.cli.roles import CATEGORICAL, DROPPED, NUMERIC, Column, Wishes
 from svmproba.cli.tables import Reading, shorten
+from svmproba.evaluation.checks import column_auc, leak_in_words, leak_limit
 
 #: A column whose cells are numbers but for so small a share is numeric; the others are missing.
 SHARE_NOT_NUMBERS = 0.1
@@ -36,8 +36,6 @@ LEAST_RECORDS = 20
 PAIRS_EXPECTED = 5
 #: More categories than this are pointed out; more than that are not used.
 MANY_CATEGORIES, TOO_MANY_CATEGORIES = 50, 500
-#: A column that alone orders the classes so well is suspected to know the outcome.
-LEAK_AUC = 0.99
 
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?"
@@ -284,20 +282,9 @@ def leak_of(values: Floats, positive: Bools) -> list[str]:
     """
     if not positive.any() or positive.all() or len(positive) < LEAST_RECORDS:
         return []
-    missing, given = np.isnan(values), ~np.isnan(values)
-    areas = [roc_auc_score(positive, missing)]
-    if given.any():
-        areas += [
-            roc_auc_score(positive, np.where(missing, fill, values))
-            for fill in (np.nanmin(values), np.nanmax(values))
-        ]
-    area = max(max(a, 1 - a) for a in areas)
-    if area < LEAK_AUC:
-        return []
-    return [
-        f"it almost alone separates the classes (area under the ROC curve {area:.3f}): is it known "
-        "before the outcome?"
-    ]
+    area = column_auc(values, positive)
+    n_plus = int(positive.sum())
+    return [leak_in_words(area)] if area >= leak_limit(n_plus, len(positive) - n_plus) else []
 
 
 def _leak(words: Any, positive: Bools) -> list[str]:

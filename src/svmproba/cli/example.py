@@ -43,9 +43,9 @@ def example(
 
         paths = {folder / name: records for name, (records, _) in FILES.items()}
         for path in paths:
-            check_target(path, (), "--folder")
             if path.exists():
                 raise InputError(f"{path} exists; remove it, or choose another --folder")
+            check_target(path, (), option="--folder")
         rows = customers()
         for path, n in paths.items():
             columns = HEADER[:-1] if path.name == "new.csv" else HEADER

@@ -133,9 +133,7 @@ def _predict(
         scorer = Scorer(model, about, table, **how)
         started = time.monotonic()
         n_rows = _score_all(voice, scorer, table, out, force)
-    for oddity in scorer.oddities.values():
-        for said in oddity.in_words():
-            voice.warn(said)
+    scorer.warn(voice)
     seconds = time.monotonic() - started
     if not n_rows:
         voice.warn(f"{table.name} has no records")

@@ -34,6 +34,7 @@ def report(
 
     def work(voice: Voice) -> Outcome:
         from svmproba.cli.predict import load_model
+        from svmproba.cli.scoring import Scorer
         from svmproba.cli.tables import open_table
         from svmproba.cli.task import read_labelled
         from svmproba.evaluation.report import write_report
@@ -42,12 +43,17 @@ def report(
         pipeline, about = load_model(model)
         reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         with open_table(data, reading) as table:
-            X, y = read_labelled(table, about, voice)
+            scorer = Scorer(pipeline, about, table, lenient=True)
+            X, y = read_labelled(table, about, voice, scorer.frame)
+        scorer.warn(voice)
+        if voice.warnings:
+            about["warnings"] = [f"In the table, {said}." for said in voice.warnings]
         try:
             write_report(pipeline, X, y, out, about=about, title=title, overwrite=force)
         except ValueError as error:
             raise InputError(str(error)) from error
         voice.tell(f"{len(y):,} records; the page is {out}")
-        return Outcome({"out": str(out), "rows": len(y)})
+        oddities = [oddity.to_dict() for oddity in scorer.oddities.values()]
+        return Outcome({"out": str(out), "rows": len(y), "oddities": oddities})
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))

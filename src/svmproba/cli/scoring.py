@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from svmproba.cli.cells import Bools, to_numbers, to_words
 from svmproba.cli.costs import Costs
-from svmproba.cli.errors import InputError
+from svmproba.cli.errors import InputError, Voice
 from svmproba.cli.numerals import best_formats
 from svmproba.cli.roles import NUMERIC, Column, check_needed, check_range, columns_of, split_names
 from svmproba.cli.tables import Chunk, TableFile, shorten
@@ -168,7 +168,7 @@ class Scorer:
         -------
         pyarrow.RecordBatch
         """
-        rows = self._model[:-1].transform(self._frame(chunk))
+        rows = self._model[:-1].transform(self.frame(chunk))
         svm = self._model[-1]
         place = self._classes.index(self._about["positive"])
         proba = svm.predict_proba(rows)[:, place]
@@ -186,7 +186,14 @@ class Scorer:
             made.append(expected_cost(proba, called, self._costs.by_name()))
         return pa.record_batch(made, schema=self.schema)
 
-    def _frame(self, chunk: Chunk) -> pd.DataFrame:
+    def warn(self, voice: Voice) -> None:
+        """Say which cells the model had not seen."""
+        for oddity in self.oddities.values():
+            for said in oddity.in_words():
+                voice.warn(said)
+
+    def frame(self, chunk: Chunk) -> pd.DataFrame:
+        """Make the table that the model reads, and note what it had not seen."""
         made: dict[str, Any] = {}
         for column in self._columns:
             name, cells = column.name, chunk.batch.column(column.name)

@@ -24,9 +24,8 @@ from svmproba.cli.roles import (
     check_column,
     check_needed,
     check_range,
-    columns_of,
 )
-from svmproba.cli.tables import TableFile, WholeTable, read_whole, shorten
+from svmproba.cli.tables import Chunk, TableFile, WholeTable, read_whole, shorten
 
 #: More columns than this are counted and not listed, unless there is something to say of them.
 COLUMNS_LISTED = 40
@@ -198,7 +197,10 @@ def _choose_positive(names: list[Any], positive: str | None, voice: Voice) -> in
 
 
 def read_labelled(
-    table: TableFile, about: dict[str, Any], voice: Voice
+    table: TableFile,
+    about: dict[str, Any],
+    voice: Voice,
+    frame: Callable[[Chunk], pd.DataFrame],
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
     """Read records with labels for a model that exists.
 
@@ -208,6 +210,8 @@ def read_labelled(
     about : dict
         What was saved with the model.
     voice : Voice
+    frame : callable
+        Makes the model's columns of a chunk of the table.
 
     Returns
     -------
@@ -216,10 +220,10 @@ def read_labelled(
     y : ndarray
         Labels, as the model has them.
     """
-    columns = columns_of(about, table.reading)
     target = about["target"]
-    check_needed([*(column.name for column in columns), target], table)
-    whole = read_whole(table, [*(column.name for column in columns), target])
+    used = [column["name"] for column in about["columns"] if column["role"] != DROPPED]
+    check_needed([*used, target], table)
+    whole = read_whole(table, [*used, target])
     words = to_words(whole.table.column(target))
     known = {str(label): label for label in (about["negative"], about["positive"])}
     foreign = [word for word in pc.unique(words.drop_null()).to_pylist() if word not in known]
@@ -229,13 +233,12 @@ def read_labelled(
             f"{table.name}, {where}, column {target!r}: {shorten(foreign[0], 40)!r} is neither "
             f"{' nor '.join(map(repr, known))}, the classes of the model"
         )
-    present = pc.is_valid(words)
+    present = np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))
     if words.null_count:
         voice.warn(f"{words.null_count} records have no {target!r} and are left out")
     y = np.array([known[word] for word in words.drop_null().to_pylist()])
-    rows = np.flatnonzero(present.to_numpy(zero_copy_only=False)) + 1
-    attributes = whole.table.filter(present)
-    return frame_of(attributes, columns, lambda k: f"{table.name}, {whole.place(rows[k])}"), y
+    X = pd.concat([frame(chunk) for chunk in whole.chunks], ignore_index=True)
+    return X[present].reset_index(drop=True), y
 
 
 def draw_held_out(positive: Bools, share: float, seed: int) -> NDArray[np.intp]:

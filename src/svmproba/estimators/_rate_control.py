@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from functools import partial
 from typing import Any, TypeVar
 
@@ -211,16 +212,38 @@ class RateControlMixin:
     def _note_rates(self: Any, levels: Floats, cut: float | Floats) -> None:
         """Out-of-bag rates and accuracy at a cut; NaN where levels alone do not tell them."""
         self.oob_tpr_ = self.oob_tnr_ = self.oob_score_ = float("nan")
+        if self._jackknife is not None:
+            levels, cut = self._jackknife_levels()
         known = ~np.isnan(levels)
-        if np.ndim(cut) == 0 and self._jackknife is None and known.any():
+        if np.ndim(cut) == 0 and known.any():
             self.oob_tpr_, self.oob_tnr_ = rates_at_cut(levels, self._positive, float(cut))
             right = (levels[known] > cut) == self._positive[known]
             self.oob_score_ = float(right.mean())
 
+    def _own_scores(self: Any) -> Floats:
+        """Score of each training record over the bags without it, as jackknife+ compares them."""
+        own: Floats = (self.oob_scores_ / self.score_scales_[:, np.newaxis]).mean(axis=0)
+        return own
+
+    def _jackknife_levels(self: Any) -> tuple[Floats, float]:
+        """Out-of-bag levels, and the cut by which jackknife+ would call the training records.
+
+        Compared with record i, a record is judged by the bags without i; a training record, by
+        the bags without itself: the two differ little, and one cut then serves all.
+        """
+        sign, rate = self._jackknife
+        own = self._own_scores()
+        of_class = np.sort(sign * own[(self._positive == (sign > 0)) & ~np.isnan(own)])
+        refused_from = math.ceil(rate * (len(of_class) + 1) - 1e-9)
+        if refused_from > len(of_class):
+            return own, -sign * np.inf
+        level = float(of_class[-refused_from])
+        return own, np.nextafter(level, -np.inf) if sign > 0 else -level
+
     def _obey_jackknife(self: Any, rows: Rows, P: Floats) -> Floats:
         """Move probabilities that are on the wrong side of the cut to its right side."""
         sign, rate = self._jackknife
-        own = (self.oob_scores_ / self.score_scales_[:, np.newaxis]).mean(axis=0)
+        own = self._own_scores()
         chosen = np.flatnonzero((self._positive == (sign > 0)) & ~np.isnan(own))
         left_out = (self.counts_[:, chosen] == 0).T
         own = sign * own[chosen]

@@ -21,6 +21,8 @@ Bools = NDArray[np.bool_]
 DEMANDS = np.arange(1001) / 1000
 #: Pairs of a given and a training record up to which all are compared; beyond, this many pilots.
 MAX_PAIRS, N_PILOTS = 10**8, 50
+#: Columns up to which each is looked at by itself.
+MAX_COLUMNS = 1000
 
 
 class Records(NamedTuple):
@@ -227,6 +229,15 @@ def first_demand(steps: Steps, levels: Floats, calibrated: bool) -> NDArray[np.i
     """Place in `DEMANDS` from which on records are called positive, `len(DEMANDS)` for never."""
     # Cuts fall with the demand; -cut is increasing, as searchsorted wants it.
     return np.searchsorted(-steps.cut, -levels, side="left" if calibrated else "right")
+
+
+def named_columns(X: Any, place: NDArray[np.intp]) -> dict[str, Any]:
+    """Columns of a table by name, of these rows; none of a sparse table or of very many."""
+    if np.ndim(X) != 2 or hasattr(X, "multiply") or np.shape(X)[1] > MAX_COLUMNS:
+        return {}
+    if hasattr(X, "columns"):
+        return {str(name): np.asarray(X[name])[place] for name in X.columns}
+    return {f"column {j + 1}": column for j, column in enumerate(np.asarray(X)[place].T)}
 
 
 def shares_with_limits(hits: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats, Floats]:

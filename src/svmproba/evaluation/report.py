@@ -55,7 +55,7 @@ def report_html(
         cost of a missed record of the class of interest and of a false alarm (``"tp"`` and
         ``"tn"`` too, if right calls cost something), by default those of ``model.with_costs``;
         ``"target"``, the name of the target; ``"records"``, what records are called, such as
-        ``"applicants"``. Other keys are left alone.
+        ``"applicants"``; ``"warnings"``, sentences to show on the page. Other keys are left alone.
     title : str, default=None
         Title of the page.
 
