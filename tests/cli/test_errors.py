@@ -42,7 +42,7 @@ def failing(error):
         (RuntimeError(), FAILED, "error: RuntimeError"),
         (MemoryError(), FAILED, "error: there is not enough memory"),
         (PermissionError(13, "Permission denied", "x.csv"), FAILED, "error: x.csv: Permission"),
-        (ModuleNotFoundError("no", name="skops"), FAILED, "needs skops, .* 'svmproba.cli.'"),
+        (ModuleNotFoundError("no", name="pyarrow"), FAILED, "needs pyarrow, .* 'svmproba.cli.'"),
         (KeyboardInterrupt(), INTERRUPTED, "stopped"),
     ],
 )
@@ -52,6 +52,19 @@ def test_errors_are_one_line_and_a_code(capsys, error, code, message):
     assert re.search(message, said.err)
     assert said.err.count("\n") == 1
     assert said.out == ""
+
+
+def test_control_characters_are_shown(capsys):
+    def work(voice):
+        voice.tell("a\x1b[2Jb\n\tc")
+        voice.note("d\x9b1me")
+        voice.warn("f\u202eg\r")
+        raise InputError("column 'x\x07'")
+
+    conduct(work)
+    said = capsys.readouterr()
+    assert said.out == "a\\x1b[2Jb\n\tc\n"
+    assert said.err == "d\\x9b1me\nwarning: f\\u202eg\\r\nerror: column 'x\\x07'\n"
 
 
 def test_debug_lets_errors_through():

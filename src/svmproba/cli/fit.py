@@ -22,7 +22,7 @@ def fit(
     data: options.Data,
     target: options.Target,
     out: Annotated[
-        Path, typer.Option(help="File of the model, .skops.", show_default=False, dir_okay=False)
+        Path, typer.Option(help="File of the model, .svmproba.", show_default=False, dir_okay=False)
     ],
     positive: options.Positive = None,
     tpr: Annotated[
@@ -77,7 +77,7 @@ def fit(
         from svmproba.cli.costs import parse_costs
         from svmproba.cli.training import Wish
 
-        check_target(out, (".skops",))
+        check_target(out, (".svmproba", ".skops"))
         wish = Wish(
             tpr,
             tnr,
@@ -123,8 +123,6 @@ def _fit(
     wishes: Any,
     decimal: str,
 ) -> Outcome:
-    import skops  # noqa: F401  (its absence must be told before the fit, not after)
-
     from svmproba import save
     from svmproba.cli.summary import describe, in_words
     from svmproba.cli.tables import open_table
