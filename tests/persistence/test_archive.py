@@ -139,7 +139,7 @@ GOOD = {"format": 1, "class": "BootstrapSVC", "svmproba": "1.0", "scikit-learn":
         ({"svmproba": "1'; rm -rf /; '"}, "no valid 'svmproba'"),
         ({"scikit-learn": 1.8}, "no valid 'scikit-learn'"),
         (b'{"format": 1, "svmproba": "1.0", "scikit-learn": "1.8"}', "no valid 'class'"),
-        (b'{"format": NaN}', "NaN, which is no JSON"),
+        (b'{"format": NaN}', "unknown format 'nan'"),
     ],
 )
 def test_bad_about(rewrite, saved, about, message):

@@ -1,5 +1,6 @@
 """Model files: what was saved comes back, to the last bit."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -253,6 +254,12 @@ def test_about(model, saved, path):
     assert found["about"] == {"data": "wisconsin"}
     assert found["format"] == 1
     assert found["svmproba"] == svmproba.__version__
+    save(model, path, about={"unknown": float("nan"), "name": "Müller \x1b"})
+    about = read_about(path)["about"]
+    assert np.isnan(about["unknown"])
+    assert about["name"] == "Müller \x1b"
+    with pytest.raises(ModelFileError, match="nested more than 100 deep"):
+        save(model, path, about=functools.reduce(lambda inner, _: [inner], range(100), 0))
     with pytest.raises(TypeError, match="about must be made of what JSON knows"):
         save(model, path, about={"model": model})
 

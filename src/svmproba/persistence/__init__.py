@@ -21,6 +21,7 @@ from svmproba.persistence._archive import (
     FORMAT,
     MODEL,
     ModelFileError,
+    check_depth,
     open_archive,
     pack,
     parse_about,
@@ -89,6 +90,7 @@ def save(model: Any, path: FilePath, *, about: Any = None) -> None:
     path = Path(path)
     head = _head(model, about)
     with refusing(path, "this model cannot be saved"):
+        check_depth(head)
         tree, arrays = encode(model)
     files = {f"{number}.npy": _npy(array) for number, array in enumerate(arrays)}
     write_whole(path, pack({ABOUT: head, MODEL: tree, **files}))

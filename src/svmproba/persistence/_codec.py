@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from svmproba.persistence import _names
-from svmproba.persistence._archive import Refused, check_dtype
+from svmproba.persistence._archive import Refused, check_depth, check_dtype
 from svmproba.persistence._checks import within
 from svmproba.persistence._rules import check_object
 
@@ -35,8 +35,8 @@ _TWISTER = 624
 def encode(model: Any) -> tuple[bytes, list[NDArray[Any]]]:
     """Tree of a model as JSON, and the arrays that it names."""
     writer = Writer()
-    tree = writer.node(model)
-    return json.dumps(tree, separators=(",", ":"), allow_nan=False).encode(), writer.arrays
+    text = json.dumps(writer.node(model), separators=(",", ":"), allow_nan=False)
+    return check_depth(text.encode()), writer.arrays
 
 
 def decode(tree: Any, array: Callable[[object], NDArray[Any]]) -> Any:

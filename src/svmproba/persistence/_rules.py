@@ -41,6 +41,7 @@ from svmproba.persistence._checks import (
     whole,
     within,
 )
+from svmproba.persistence._link_rules import CALIBRATORS, LINKS, PAIR_LINKS, link
 from svmproba.persistence._names import PARTS, parameters
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import check_kernel
@@ -145,76 +146,6 @@ def pairs(value: Any, sizes: Sizes) -> None:
     sizes["pairs"] = len(value)
 
 
-_KNOTS: dict[str, Check] = {
-    "scores_": floats("knots", be="increasing"),
-    "values_": floats("knots", be="in [0, 1]"),
-}
-_ENDS: dict[str, Check] = {"low_": number(), "high_": number()}
-_LINKS: dict[str, dict[str, Check]] = {
-    "AutoLink": {
-        "chosen_": kind(str),
-        "candidates_": by_name(number("in [0, 1]")),
-        "links_": each(elsewhere, "parts"),
-    },
-    "BetaLink": {"a_": number("not negative"), "b_": number("not negative"), "c_": number()},
-    "CosineLink": {
-        "n_terms": whole(1, size="terms"),
-        "gamma_": number("not negative"),
-        "coef_": floats("terms+1"),
-        **_ENDS,
-        **{name: Optional(check) for name, check in _KNOTS.items()},
-    },
-    "CponLink": {
-        **_ENDS,
-        "plus_": floats(2, be="positive or NaN"),
-        "minus_": floats(2, be="positive or NaN"),
-        "share_": number("in [0, 1]"),
-    },
-    "GaussianLink": {"slope_": number("numbers"), "middle_": number(), "offset_": number()},
-    "IsotonicLink": _KNOTS,
-    "IsotonicMixtureLink": {
-        "starts_": array("i", "used+1", be="increasing"),
-        "scores_": floats("knots"),
-        "values_": floats("knots", be="in [0, 1]"),
-    },
-    "ModeratedLink": {},
-    "PlattLink": {"A_": number(), "B_": number()},
-    "SollichLink": {},
-    "StackLink": {"coef_": floats("used"), "intercept_": number()},
-    "VennAbersLink": {
-        "scores_": floats("knots", be="increasing"),
-        "p0_": floats("knots+1", be="in [0, 1]"),
-        "p1_": floats("knots+1", be="in [0, 1]"),
-    },
-    "WahbaLink": {},
-}
-
-
-def link(*allowed: str) -> Check:
-    """Check a map from scores to probabilities that is one of those named."""
-
-    def check(value: Any, sizes: Sizes) -> None:
-        name, found = type(value).__name__, {**sizes}
-        refuse(name not in allowed or type(value) is not PARTS[name], "is no link for this place")
-        check_all(vars(value), _LINKS[name], found)
-        if name == "AutoLink":
-            parts = link("IsotonicMixtureLink", "StackLink")
-            within(".links_", each(parts, "parts"), value.links_, found)
-            refuse(not value.links_, "has no links_")
-        elif name == "CosineLink":
-            refuse(value.isotonic and "scores_" not in vars(value), "has no scores_")
-        elif name == "IsotonicMixtureLink":
-            starts = value.starts_
-            wrong = starts[0] != 0 or starts[-1] != found["knots"]
-            refuse(wrong, "has starts_ that do not go from the first knot to the last")
-            for fit in np.split(value.scores_, starts[1:-1]):
-                within(".scores_", floats("of one fit", be="increasing"), fit, {})
-
-    return check
-
-
-_CALIBRATORS = ["AutoLink", "BetaLink", "IsotonicLink", "PlattLink", "StackLink", "VennAbersLink"]
-_PAIR_LINKS = [name for name in _LINKS if name not in ("AutoLink", "IsotonicMixtureLink")]
 _MODEL: dict[str, Check] = {
     "n_features_in_": whole(1, size="features"),
     "feature_names_in_": Optional(names),
@@ -246,7 +177,7 @@ _ENSEMBLE: dict[str, Check] = {
     "_jackknife": maybe(jackknife),
     "threshold_": threshold,
     "cut_": number("numbers"),
-    "calibrator_": maybe(link(*_CALIBRATORS)),
+    "calibrator_": maybe(link(*CALIBRATORS)),
     "oob_proba_": Optional(floats("samples", 2, be="in [0, 1] or NaN")),
     **dict.fromkeys(("oob_tpr_", "oob_tnr_", "oob_score_"), number("in [0, 1] or NaN")),
     "promise_": kind(str),
@@ -327,7 +258,7 @@ def check_object(cls: type, found: Mapping[str, Any]) -> None:
     found : dict
         Its attributes, nested objects built.
     """
-    allowed = {**parameters(cls), **_MODELS.get(cls, {}), **_LINKS.get(cls.__name__, {})}
+    allowed = {**parameters(cls), **_MODELS.get(cls, {}), **LINKS.get(cls.__name__, {})}
     if cls in _MODELS or cls in PARTS.values():
         unknown = sorted(found.keys() - allowed.keys())
         refuse(unknown, f"has {unknown[:1]}, which a model file may not hold")
@@ -378,7 +309,7 @@ def _check_links(model: Any, sizes: Sizes) -> None:
     shape = ("samples",) if two else ("samples", "pairs")
     within(".cv_scores_", floats(*shape, be="finite or NaN"), model.cv_scores_, sizes)
     found = [model.link_] if two else model.link_
-    within(".link_", each(link(*_PAIR_LINKS), "pairs"), found, sizes)
+    within(".link_", each(link(*PAIR_LINKS), "pairs"), found, sizes)
     for i, (one, spread) in enumerate(zip(found, model._spreads, strict=True)):
         needed = {"mixed": None, "margin": (0, 0), "bootstrap": ("draws", 0)}
         of_draws = needed.get(one.reads, ("draws", "draws"))
@@ -397,18 +328,25 @@ def _spread(intercepts: str | int, noises: str | int) -> Check:
 
 def _check_encoder(encoder: Any) -> None:
     """Check that no category is encoded beyond the columns: SciPy would write there."""
-    n = len(encoder.categories_)
-    mappings = getattr(encoder, "_default_to_infrequent_mappings", None) or [None] * n
-    dropped = getattr(encoder, "_drop_idx_after_grouping", None)
+    n, rare = len(encoder.categories_), bool(encoder._infrequent_enabled)
+    mappings = encoder._default_to_infrequent_mappings if rare else [None] * n
+    grouped = encoder._infrequent_indices if rare else [None] * n
+    dropped = encoder._drop_idx_after_grouping
+    drops = [None] * n if dropped is None else list(dropped)
     widths = encoder._n_features_outs
-    refuse(type(widths) is not list or len(widths) != n or len(mappings) != n, "has other columns")
-    for i, (categories, mapping, width) in enumerate(
-        zip(encoder.categories_, mappings, widths, strict=True)
-    ):
+    parts = [encoder.categories_, mappings, grouped, drops, widths]
+    refuse([len(part) for part in parts] != [n] * 5, "has parts of other columns")
+    for categories, mapping, group, drop, width in zip(*parts, strict=True):
+        refuse(not isinstance(categories, np.ndarray), "has categories_ that are no arrays")
+        # Numbers are found by bisection.
+        sorted_ = categories.dtype.kind in "OSU" or np.array_equal(
+            categories, np.sort(categories), equal_nan=categories.dtype.kind == "f"
+        )
+        refuse(not sorted_, "has categories_ that do not rise")
         n_codes = len(categories)
+        refuse((mapping is None) != (group is None), "has other rare categories than mappings")
         if mapping is not None:
             array("i", n_codes, be="not negative")(mapping, {})
             n_codes = int(mapping.max(initial=-1)) + 1
-        drop = None if dropped is None else dropped[i]
         within("._drop_idx_after_grouping", maybe(whole(0, n_codes - 1)), drop, {})
         within("._n_features_outs", whole(n_codes - (drop is not None)), width, {})
