@@ -135,7 +135,15 @@ def test_attributes_that_would_replace_methods(name, piped, forge):
         scaler[name] = {"function": "add"}
 
     forge(piped, add)
-    refused(piped, "is no attribute of StandardScaler")
+    refused(piped, "which is no attribute of StandardScaler")
+
+
+def test_replaced_methods_are_not_saved(data, path):
+    scaler = StandardScaler()
+    scaler.inverse_transform = np.add
+    model = make_pipeline(scaler, ProbabilitySVC("wahba", Cs=[1.0])).fit(*data)
+    with pytest.raises(ModelFileError, match="'inverse_transform', which is no attribute"):
+        save(model, path)
 
 
 @pytest.mark.parametrize("n_jobs", [10**6, -(10**6), 1.5, "all"])

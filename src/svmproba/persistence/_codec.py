@@ -68,6 +68,8 @@ class Writer:
             name = f"{what.__module__}.{what.__qualname__}"
             raise Refused(f"is {name}, which a model file may not hold")
         attributes = {name: part for name, part in vars(value).items() if name not in _LEFT_OUT}
+        for name in attributes:
+            _check_name(cls, name)
         check_object(cls, attributes)
         return {
             cls.__name__: {
@@ -124,10 +126,9 @@ class Reader:
         if (name in _names.PARTS) != (self._owner is not None) and name not in _SPLITTERS:
             raise Refused(f"is {name}, which has no place there")
         outer, self._owner = self._owner, name if name in _names.MODELS else self._owner
-        attributes = {
-            key: within(f".{key[:80]}", self._attribute, cls, key, part)
-            for key, part in content.items()
-        }
+        for key in content:
+            _check_name(cls, key)
+        attributes = {key: within(f".{key}", self.node, part) for key, part in content.items()}
         self._owner = outer
         check_object(cls, attributes)
         given = _names.parameters(cls)
@@ -142,12 +143,12 @@ class Reader:
         vars(made).update(attributes)
         return made
 
-    def _attribute(self, cls: type, name: str, node: Any) -> Any:
-        """Read an attribute, unless it would take the place of a method."""
-        plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,79}", name) and not name.startswith("__")
-        if name not in _names.parameters(cls) and (not plain or hasattr(cls, name)):
-            raise Refused(f"is no attribute of {cls.__name__}")
-        return self.node(node)
+
+def _check_name(cls: type, name: str) -> None:
+    """Refuse an attribute that would take the place of a method."""
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,79}", name) and not name.startswith("__")
+    if name not in _names.parameters(cls) and (not plain or hasattr(cls, name)):
+        raise Refused(f"has {name[:80]!r}, which is no attribute of {cls.__name__}")
 
 
 class Kind(NamedTuple):
