@@ -7,6 +7,7 @@ import json
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
@@ -36,6 +37,12 @@ SOLLICH = {"average": "sampled", "n_draws": 9}
 MARGIN = {"C": 1.0, "average": "frozen", "joint": False, "bias_scale": 10.0, "n_draws": 2000}
 PRESENT = np.append(np.zeros(4), np.ones(36))
 
+
+def with_costs(model):
+    model.costs_ = {"fn": 5.0, "fp": 1.0, "tp": 0.0, "tn": 0.0}
+    return model
+
+
 MODELS = {
     "auto": lambda: BootstrapSVC(
         kernel="rbf", gammas=[0.1, 0.5], calibration="auto", epsilon=0.001, **SMALL
@@ -57,7 +64,9 @@ MODELS = {
     "jackknife+": lambda: ThresholdBootstrapSVC(
         0.9, guarantee="jackknife+", calibration="venn_abers", **SMALL
     ).fit(X, y),
-    "platt": lambda: BootstrapSVC(calibration="platt", **SMALL).fit(X, y),
+    "names": lambda: with_costs(
+        BootstrapSVC(calibration="platt", **SMALL).fit(pd.DataFrame(X, columns=list("abc")), y)
+    ),
     "constrained": lambda: ConstrainedBootstrapSVC(0.7, effort="fast", **SMALL).fit(X, y),
     "constrained one": lambda: ConstrainedSVC(min_tpr=0.9, effort="fast").fit(X, y),
     "sampled": lambda: ProbabilitySVC("sollich", link_params=SOLLICH, **ONE).fit(X, y),
@@ -74,6 +83,12 @@ MODELS = {
 
 #: What does not belong there, for attributes that are no arrays.
 WRONG = {
+    "feature_names_in_": [
+        None,
+        ["a"],
+        {"objects": [[2], ["a", "b"]]},
+        {"objects": [[3], ["a", "b", 3]]},
+    ],
     "n_features_in_": [0, 99, "6", None, 2.5],
     "_plus": [2, -1, None, True],
     "pos_label_": [7, None],
@@ -263,10 +278,14 @@ def spoiled(array, name):
             yield str(value), other
     if name in ("scores_", "threshold", "starts_") and array.size > 1:
         yield "falls", array[::-1]
+    if name == "starts_":
+        yield "begins late", array + (np.arange(len(array)) == 0)
     if name == "classes_":
         yield "equal", np.repeat(array[:1], len(array))
 
 
+MAY_BE_MISSING = {"feature_names_in_", "costs_", "oob_proba_", "n_subsets_", "subset_size_"}
+MAY_BE_MISSING |= {"n_terms"}
 #: Shapes that are free: nothing else has the same size.
 FREE = {key: {"longer 0", "shorter 0"} for key in ("held_out_", "cv_scores_", "satisfied_")}
 
@@ -284,6 +303,10 @@ def corruptions(tree, arrays):
                 other = copy.deepcopy(tree)
                 at(other, array_place[:-1])["array"] = new
                 yield place, what, other, arrays | {new: array}
+        if isinstance(at(tree, place[:-1]), dict) and name not in MAY_BE_MISSING:
+            other = copy.deepcopy(tree)
+            del at(other, place[:-1])[place[-1]]
+            yield place, "missing", other, arrays
         for value in WRONG.get(name, ()):
             if value != node:
                 other = copy.deepcopy(tree)
@@ -340,3 +363,11 @@ def is_refused(tree, arrays):
     except (Refused, TypeError, ValueError):  # which `load` makes a ModelFileError
         return True
     return False
+
+
+def test_kernels_that_do_not_exist(files):
+    tree, arrays = opened(files("constrained one"))
+    tree["ConstrainedSVC"]["kernel"] = "none"
+    tree["ConstrainedSVC"]["_feature_map"]["FeatureMap"]["kernel"] = "none"
+    with pytest.raises(ValueError, match="kernel must be one of"):
+        decode(tree, arrays.__getitem__)
