@@ -60,8 +60,10 @@ def places(node, place=()):
 
 def change_tree(tree, rng):
     """Replace, remove, or repeat a node."""
-    place = rng.choice([place for place in places(tree) if place])
-    parent = tree
+    found = [place for place in places(tree) if place]
+    if not found:  # a change before this one left nothing
+        return
+    place, parent = rng.choice(found), tree
     for part in place[:-1]:
         parent = parent[part]
     kind = rng.randrange(4)

@@ -20,6 +20,7 @@ from svmproba import (
     ProbabilitySVC,
     ThresholdBootstrapSVC,
     WeightedProbabilitySVC,
+    load,
     save,
 )
 from svmproba.persistence import _rules
@@ -98,8 +99,10 @@ WRONG = {
     "oob_records_": [[1, 2]],
     "_vote_curve": [None, []],
     "_rate_curve": [None, []],
+    "thetas_": [None, [1.0]],
     "_jackknife": [
         1,
+        [1, 0.5],
         {"tuple": [2, 0.5]},
         {"tuple": [1, 1.5]},
         {"tuple": [1]},
@@ -371,3 +374,9 @@ def test_kernels_that_do_not_exist(files):
     tree["ConstrainedSVC"]["_feature_map"]["FeatureMap"]["kernel"] = "none"
     with pytest.raises(ValueError, match="kernel must be one of"):
         decode(tree, arrays.__getitem__)
+
+
+def test_thetas_that_the_maps_cannot_share(files):
+    members = load(files("auto"))._members
+    with pytest.raises(Refused, match="2 maps for 3 theta"):
+        _rules.members(members, {"theta": 3, "bags": 12, "features": 3})
