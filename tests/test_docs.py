@@ -64,7 +64,7 @@ def test_code_runs(page, monkeypatch, tmp_path):
 @pytest.mark.parametrize("page", [DOCS / "cli.md", ROOT / "README.md"], ids=lambda page: page.name)
 def test_shell_blocks_run_as_they_stand(page, tmp_path):
     """In order, in one empty folder; only installations are left out."""
-    for package in ("jinja2", "matplotlib", "pandas", "pyarrow", "rich", "skops", "typer"):
+    for package in ("jinja2", "matplotlib", "pandas", "pyarrow", "rich", "typer"):
         pytest.importorskip(package)
     blocks = SHELL.findall(page.read_text(encoding="utf-8"))
     lines = [line for block in blocks for line in block.splitlines()]

@@ -168,11 +168,11 @@ def priced(tmp_path_factory, credit, fit):
     folder = tmp_path_factory.mktemp("priced")
     table = dressed(pd.read_csv(credit))
     table.to_csv(folder / "credit.csv", index=False)
-    done = fit(folder / "credit.csv", folder / "m.skops", "--positive", "yes")
+    done = fit(folder / "credit.csv", folder / "m.svmproba", "--positive", "yes")
     assert done.exit_code == 0, done.output
     assert "column 'income': " in done.stderr
     assert "(--decimal , --thousands .)" in done.stderr
-    return folder / "m.skops"
+    return folder / "m.svmproba"
 
 
 def dressed(table):
@@ -186,14 +186,14 @@ def test_what_was_decided_at_the_fit_holds_at_predict(
     table = pd.read_csv(credit)
     table["amount"] += 0.5
     table.to_csv(tmp_path / "plain.csv", index=False)
-    fit(tmp_path / "plain.csv", tmp_path / "plain.skops", "--positive", "yes")
+    fit(tmp_path / "plain.csv", tmp_path / "plain.svmproba", "--positive", "yes")
     new = pd.read_csv(new_customers)
     dressed(new).to_csv(tmp_path / "dressed.csv", index=False)
     new.assign(amount=new["amount"] + 0.5).to_csv(tmp_path / "new.csv", index=False)
-    twin = svmproba.load(tmp_path / "plain.skops")["svm"].coef_
+    twin = svmproba.load(tmp_path / "plain.svmproba")["svm"].coef_
     np.testing.assert_array_equal(svmproba.load(priced)["svm"].coef_, twin)
     mine = invoke("predict", priced, tmp_path / "dressed.csv")
-    other = invoke("predict", tmp_path / "plain.skops", tmp_path / "new.csv")
+    other = invoke("predict", tmp_path / "plain.svmproba", tmp_path / "new.csv")
     assert mine.exit_code == 0, mine.output
     assert mine.stdout == other.stdout
 

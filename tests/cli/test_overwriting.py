@@ -18,7 +18,7 @@ COMPARE = ["compare", "credit.csv", "--target", "default", "--methods", "linear_
 def place(tmp_path, monkeypatch, model, new_customers, credit):
     """Folder with a model, tables of both kinds, and other names for them."""
     monkeypatch.chdir(tmp_path)
-    for source, name in ((model, "m.skops"), (new_customers, "new.csv"), (credit, "credit.csv")):
+    for source, name in ((model, "m.svmproba"), (new_customers, "new.csv"), (credit, "credit.csv")):
         shutil.copy(source, tmp_path / name)
     pd.read_csv("new.csv").to_parquet("new.parquet")
     os.link("new.csv", "hard.csv")
@@ -42,12 +42,12 @@ def content(folder):
         ("new.csv", "soft.csv"),
         ("soft.csv", "new.csv"),
         ("soft.csv", "hard.csv"),
-        ("new.csv", "m.skops"),
+        ("new.csv", "m.svmproba"),
     ],
 )
 def test_an_input_is_never_replaced(place, invoke, data, out, force):
     before = content(place)
-    done = invoke("predict", "m.skops", data, "--out", out, *force)
+    done = invoke("predict", "m.svmproba", data, "--out", out, *force)
     assert done.exit_code == 2
     assert "are the same file" in done.stderr
     assert "--out" in done.stderr
@@ -62,7 +62,7 @@ def test_nor_by_fit_report_and_compare(place, invoke, fit, force):
     before = content(place)
     done = [
         fit("credit.csv", "credit.txt", *force),
-        invoke("report", "m.skops", "credit.csv", "--out", "credit.html", *force),
+        invoke("report", "m.svmproba", "credit.csv", "--out", "credit.html", *force),
         invoke("compare", "credit.csv", "--target", "default", "--out", "credit.png", *force),
     ]
     for command in done:
@@ -75,10 +75,10 @@ def test_nor_by_fit_report_and_compare(place, invoke, fit, force):
     "arguments",
     [
         ["fit", "credit.csv", "--target", "default", "--bootstraps", 20, "--out", "old.svmproba"],
-        ["predict", "m.skops", "new.csv", "--out", "old.csv"],
-        ["predict", "m.skops", "new.csv", "--out", "old.parquet"],
-        ["report", "m.skops", "credit.csv", "--out", "old.html"],
-        ["report", "m.skops", "credit.csv"],
+        ["predict", "m.svmproba", "new.csv", "--out", "old.csv"],
+        ["predict", "m.svmproba", "new.csv", "--out", "old.parquet"],
+        ["report", "m.svmproba", "credit.csv", "--out", "old.html"],
+        ["report", "m.svmproba", "credit.csv"],
         [*COMPARE, "--out", "old.png"],
     ],
     ids=lambda arguments: f"{arguments[0]}-{arguments[-1]}",
@@ -106,7 +106,7 @@ def test_a_file_that_appears_meanwhile(place, invoke, monkeypatch):
 
     before = Scorer.score
     monkeypatch.setattr(Scorer, "score", score)
-    done = invoke("predict", "m.skops", "new.csv", "--out", "scored.csv")
+    done = invoke("predict", "m.svmproba", "new.csv", "--out", "scored.csv")
     assert done.exit_code == 2
     assert "scored.csv was made by another program while this command ran" in done.stderr
     assert (place / "scored.csv").read_text() == "of someone else"
@@ -133,9 +133,9 @@ def test_whole_files_that_must_be_new(tmp_path, monkeypatch, links):
 
 def test_saving_from_python(model, tmp_path):
     loaded = svmproba.load(model)
-    svmproba.save(loaded, tmp_path / "m.skops", overwrite=False)
+    svmproba.save(loaded, tmp_path / "m.svmproba", overwrite=False)
     with pytest.raises(FileExistsError) as caught:
-        svmproba.save(loaded, tmp_path / "m.skops", overwrite=False)
+        svmproba.save(loaded, tmp_path / "m.svmproba", overwrite=False)
     assert "--force" in explain(caught.value)[0]
 
 

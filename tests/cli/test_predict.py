@@ -216,15 +216,15 @@ def test_wrong_use(predict, new_customers, arguments, message):
 
 
 def test_files_that_are_no_models(invoke, new_customers, tmp_path):
-    assert "there is no model file" in invoke("predict", "no.skops", new_customers).stderr
-    (tmp_path / "m.skops").write_text("not a model")
-    done = invoke("predict", tmp_path / "m.skops", new_customers)
+    assert "there is no model file" in invoke("predict", "no.svmproba", new_customers).stderr
+    (tmp_path / "m.svmproba").write_text("not a model")
+    done = invoke("predict", tmp_path / "m.svmproba", new_customers)
     assert done.exit_code == 2
     assert "Traceback" not in done.output
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.repeat([0, 1], 15)
     bare = svmproba.BootstrapSVC(n_bootstraps=20, random_state=0).fit(X, y)
-    svmproba.save(bare, tmp_path / "bare.skops")
-    done = invoke("predict", tmp_path / "bare.skops", new_customers)
+    svmproba.save(bare, tmp_path / "bare.svmproba")
+    done = invoke("predict", tmp_path / "bare.svmproba", new_customers)
     assert done.exit_code == 2
     assert "was not made by svmproba fit" in done.stderr
 
@@ -233,10 +233,12 @@ def test_whole_number_labels_and_a_rate(fit, invoke, credit, new_customers, tmp_
     table = pd.read_csv(credit)
     table["default"] = (table["default"] == "yes").astype(int)
     table.to_csv(tmp_path / "credit.csv", index=False)
-    done = fit(tmp_path / "credit.csv", tmp_path / "m.skops", "--tpr", 0.95, "--costs", "fn=5,fp=1")
+    done = fit(
+        tmp_path / "credit.csv", tmp_path / "m.svmproba", "--tpr", 0.95, "--costs", "fn=5,fp=1"
+    )
     assert done.exit_code == 0, done.output
-    invoke("predict", tmp_path / "m.skops", new_customers, "--out", tmp_path / "s.parquet")
+    invoke("predict", tmp_path / "m.svmproba", new_customers, "--out", tmp_path / "s.parquet")
     scored = pq.read_table(tmp_path / "s.parquet")
     assert scored.schema.field("decision").type == pa.int64()
-    pipeline = svmproba.load(tmp_path / "m.skops")
+    pipeline = svmproba.load(tmp_path / "m.svmproba")
     assert scored["decision"].to_pylist() == pipeline.predict(pd.read_csv(new_customers)).tolist()

@@ -59,7 +59,7 @@ def test_stopped_while_it_waits_for_a_pipe(model, new_customers, tmp_path):
 
 
 def test_stopped_while_it_fits(credit, tmp_path):
-    long = ["--bootstraps", "20000", "--jobs", "1", "--out", tmp_path / "m.skops"]
+    long = ["--bootstraps", "20000", "--jobs", "1", "--out", tmp_path / "m.svmproba"]
     with start("fit", credit, "--target", "default", *long) as running:
         wait_for(lambda: b"warning" in running.stderr.readline())
         time.sleep(0.5)
@@ -84,7 +84,7 @@ def test_a_reader_that_goes_away(model, new_customers, tmp_path):
 
 
 def test_what_is_not_installed_is_named(credit, tmp_path):
-    arguments = ["fit", str(credit), "--target", "default", "--out", str(tmp_path / "m.skops")]
+    arguments = ["fit", str(credit), "--target", "default", "--out", str(tmp_path / "m.svmproba")]
     code = (
         f"import sys; sys.modules['pyarrow'] = None; sys.argv[1:] = {arguments!r}\n"
         "from svmproba.cli import main; main()"

@@ -78,7 +78,7 @@ def both(fit, invoke, tmp_path):
         table.to_parquet(tmp_path / "t.parquet")
         states, answers = [], []
         for kind in ("csv", "parquet"):
-            out = tmp_path / f"{kind}.skops"
+            out = tmp_path / f"{kind}.svmproba"
             few = ["--bootstraps", 10, "--force", *arguments]
             done = fit(tmp_path / f"t.{kind}", out, *few, target="y")
             assert done.exit_code == 0, done.output
@@ -154,7 +154,9 @@ def test_true_of_another_writer(fit, invoke, tmp_path, first, second):
     table.to_parquet(tmp_path / "t.parquet")
     table["flag"] = np.where(HIGH, "true", "false")  # as R and polars write them
     table.to_csv(tmp_path / "t.csv", index=False)
-    fit(tmp_path / f"t.{first}", tmp_path / "m.skops", "--bootstraps", 10, target="y")
-    scored = [invoke("predict", tmp_path / "m.skops", tmp_path / f"t.{k}") for k in (first, second)]
+    fit(tmp_path / f"t.{first}", tmp_path / "m.svmproba", "--bootstraps", 10, target="y")
+    scored = [
+        invoke("predict", tmp_path / "m.svmproba", tmp_path / f"t.{k}") for k in (first, second)
+    ]
     assert scored[0].stdout == scored[1].stdout
     assert "unknown" not in scored[0].stderr + scored[1].stderr

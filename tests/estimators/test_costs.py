@@ -156,8 +156,8 @@ def test_predict_takes_the_cheaper_label(fitted, costs, tmp_path):
     )
     assert 0 < np.sum(labels == 0) < len(X)
     assert priced.costs_ == named
-    svmproba.save(priced, tmp_path / "m.skops")
-    loaded = svmproba.load(tmp_path / "m.skops")
+    svmproba.save(priced, tmp_path / "m.svmproba")
+    loaded = svmproba.load(tmp_path / "m.svmproba")
     assert loaded.costs_ == named
     assert loaded.predict(X).tolist() == labels.tolist()
     assert loaded.decide(X).tolist() == labels.tolist()

@@ -36,6 +36,8 @@ _OPTIONS = {
     "tol": "",
 }
 _PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})=('?)(\w+(?:\.\d+)?\+?)\2")
+#: What a terminal obeys instead of showing it, and marks that turn the direction of writing.
+_CONTROLS = "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
 class InputError(ValueError):
@@ -47,6 +49,18 @@ class Outcome(NamedTuple):
 
     result: dict[str, Any]
     code: int = OK
+
+
+def visible(text: str, keep: str = "\n\t") -> str:
+    r"""Show control characters as escapes: names in a file could move the cursor or hide lines.
+
+    Examples
+    --------
+    >>> from svmproba.cli.errors import visible
+    >>> print(visible("age\x1b[2J"))
+    age\x1b[2J
+    """
+    return re.sub(_CONTROLS, lambda at: at[0] if at[0] in keep else ascii(at[0]).strip("'"), text)
 
 
 class Voice:
@@ -73,11 +87,11 @@ class Voice:
 
     def tell(self, text: str = "") -> None:
         """Print a result for people."""
-        print(text, file=sys.stderr if self.as_json else sys.stdout)
+        print(visible(text), file=sys.stderr if self.as_json else sys.stdout)
 
     def note(self, text: str) -> None:
         """Print what is no result."""
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """Print a warning, once."""

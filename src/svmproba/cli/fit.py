@@ -22,7 +22,7 @@ def fit(
     data: options.Data,
     target: options.Target,
     out: Annotated[
-        Path, typer.Option(help="File of the model.", show_default=False, dir_okay=False)
+        Path, typer.Option(help="File of the model, .svmproba.", show_default=False, dir_okay=False)
     ],
     positive: options.Positive = None,
     tpr: Annotated[
@@ -125,8 +125,6 @@ def _fit(
     reading: Any,
     wishes: Any,
 ) -> Outcome:
-    import skops  # noqa: F401  (its absence must be told before the fit, not after)
-
     from svmproba import save
     from svmproba.cli.summary import describe, in_words
     from svmproba.cli.tables import open_table

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from svmproba.cli.cells import Bools, to_numbers, to_words
 from svmproba.cli.columns import plan_columns
-from svmproba.cli.errors import InputError, Voice
+from svmproba.cli.errors import InputError, Voice, visible
 from svmproba.cli.roles import (
     CATEGORICAL,
     DROPPED,
@@ -303,11 +303,13 @@ def tell_plan(plan: Sequence[Column], voice: Voice) -> None:
     if len(listed) < len(plan):
         for role in (NUMERIC, CATEGORICAL):
             voice.note(f"{sum(column.role == role for column in plan)} {role} columns")
-    width = min(40, max((len(column.name) for column in listed), default=0))
-    for column in listed:
+    names = [visible(column.name, keep="") for column in listed]
+    width = min(40, max(map(len, names), default=0))
+    for column, name in zip(listed, names, strict=True):
         missing = f", {column.n_missing} missing" if column.n_missing else ""
-        name = shorten(column.name, width).ljust(width)
-        voice.note(f"  {name}  {column.role:<11}  {column.reason}{missing}")
+        voice.note(
+            f"  {shorten(name, width):<{width}}  {column.role:<11}  {column.reason}{missing}"
+        )
     for column in plan:
         for doubt in column.warnings:
             voice.warn(f"column {column.name!r}: {doubt}")
