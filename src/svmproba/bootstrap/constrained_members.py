@@ -135,8 +135,9 @@ def _count_votes(
 
 def _relative_gap(objective: Floats, bound: Floats, replaced: NDArray[np.bool_]) -> Floats:
     """Relative distance between objective and bound; infinite where there is no objective."""
-    gap = np.where(replaced, np.inf, 0.0)
-    np.divide(objective - bound, objective, out=gap, where=(objective > bound) & ~replaced)
+    gap = np.full(objective.shape, np.inf)
+    difference = np.maximum(objective[~replaced] - bound[~replaced], 0.0)
+    gap[~replaced] = difference / np.maximum(objective[~replaced], np.finfo(float).tiny)
     return gap
 
 

@@ -93,7 +93,8 @@ def prepare(rows: Any, signs: Array, weight: Array, n_floors: int, stop: Any) ->
     table[:, d] = y
     largest = np.abs(table[:, :d]).max(initial=0.0)
     scale = 1.0
-    if largest > 0.0 and not 1 / _FAR < largest < _FAR:
+    differ = largest > 1e-12 * np.abs(part).max(initial=0.0)  # by more than rounding
+    if differ and not 1 / _FAR < largest < _FAR:
         scale = 2.0 ** -np.frexp(largest)[1]  # a power of 2: nothing is rounded
         table[:, :d] *= scale
     # The smaller class at its bounds; of the larger one those nearest to it, until the sums agree.
