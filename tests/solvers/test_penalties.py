@@ -78,7 +78,7 @@ def test_hard_margins_missed_by_a_little_still_prove_something(path):
     rows, signs, weight, _, _, bound = path
     table, width = signed_rows(rows, signs)
     problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), None)
-    work = penalties._Work(problem, new_state(problem, width), rows, weight)
+    work = penalties._Work(problem, new_state(problem, width), rows, weight, np.zeros(1, np.uint8))
     bounds = np.where(signs > 0.0, np.inf, GRID[1] * weight)
     point, alphas = penalties._solve(work, bounds, np.zeros(width))
     missed = penalties._bound(work, bounds, 0.99 * point, alphas)
