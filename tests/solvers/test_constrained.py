@@ -156,7 +156,7 @@ def test_polish_finds_the_best_bias(seed, floors, ties):
     weight = rng.integers(0, 3, n).astype(float)
     weight[:2] = 1.0
     coef = rng.normal(size=2) * 3.0
-    need = needed_mass(signs, weight, **FLOORS[floors])
+    need, rest = needed_mass(signs, weight, **FLOORS[floors]), (signs, weight)
     scores, values = rows @ coef, []
     edges = signs - scores
     for b in [*edges, *(edges[:, None] + edges).ravel() / 2.0]:
@@ -167,8 +167,11 @@ def test_polish_finds_the_best_bias(seed, floors, ties):
             slack = np.maximum(1 - signs * (scores + b), 0.0)
             values.append(0.5 * coef @ coef + weight @ slack)
     found = polish(rows, signs, weight, 1.0, need, coef)
-    if not values:
-        assert found is None or found[2] == pytest.approx(min(values, default=found[2]))
+    if not values:  # none, or by weights that are larger by up to 1e-4
+        larger = found is not None and np.linalg.norm(found[0]) > (1 + 1e-9) * np.linalg.norm(coef)
+        assert found is None or (
+            larger and np.all(rates(rows @ found[0] + found[1], *rest) >= need)
+        )
         return
     assert found is not None
     assert found[2] == pytest.approx(min(values), rel=1e-7)
