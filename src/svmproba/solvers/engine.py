@@ -36,6 +36,7 @@ from .bag_blocks import (
     with_route,
     without_products,
 )
+from .compiled import collect_again
 from .devices import resolve_device
 from .lagrangian import DIRECT_WIDTH, new_state
 from .problem import Array, Problem, row_reach
@@ -162,6 +163,7 @@ def fit_ensemble(
                     report(block[2].shape[1])
     except BaseException:
         stop[0] = 1  # blocks that still run in threads leave at their next Newton step
+        collect_again()
         raise
     if mean is not None:
         intercept -= coef @ mean
