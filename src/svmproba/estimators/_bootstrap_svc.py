@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
@@ -33,6 +33,7 @@ from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
 from svmproba.estimators._little_bootstraps import KERNEL_PARAMETERS, LittleBootstrapMixin
 from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from svmproba.estimators._rate_control import RateControlMixin
+from svmproba.estimators._records import check_records
 from svmproba.estimators._summary import SummaryMixin
 from svmproba.estimators._uncertainty import UncertaintyMixin
 from svmproba.estimators._validation import (
@@ -355,7 +356,7 @@ class BootstrapSVC(
         """Check parameters and data, draw the bags; each will be reported `passes` times."""
         Cs = check_ensemble_parameters(self)
         refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        rows, labels = check_records(self, X, y, order="C")
         weighing = (sample_weight, self.class_weight, self.pos_label)
         data = training_set(rows, labels, *weighing, pairwise=self.kernel == "precomputed")
         gammas = check_gammas(self.gammas, self.kernel, data.X)
@@ -512,7 +513,7 @@ class BootstrapSVC(
         refuse_lazy(X, "predict_proba and predict take it by partitions, X.compute() collects it")
         # Blocks are turned into float64 one by one: a float32 table is not copied as a whole.
         dtypes = [np.float64, np.float32]
-        rows: Rows = validate_data(self, X, accept_sparse="csr", dtype=dtypes, reset=False)
+        rows: Rows = check_records(self, X, dtype=dtypes, reset=False)
         if self._present is not None and self._members.feature_maps[0].kernel == "precomputed":
             rows = rows[:, self._present]
         return rows

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from svmproba.estimators._floor_messages import clash_message, margin_rates, scale_advice
+from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
     Floats,
     as_generator,
@@ -207,7 +208,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
             Fitted estimator.
         """
         self._check_parameters()
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        rows, labels = check_records(self, X, y, order="C")
         weighing = (sample_weight, None, self.pos_label)
         data = training_set(rows, labels, *weighing, pairwise=self.kernel == "precomputed", least=1)
         (gamma,) = check_gammas(self.gamma, self.kernel, data.X, data.weight)
@@ -311,7 +312,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
             Scores.
         """
         check_is_fitted(self, "intercept_")
-        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows = check_records(self, X, reset=False)
         if self._present is not None and self.kernel == "precomputed":
             rows = rows[:, self._present]
         scores: Floats = self._feature_map.transform(rows) @ self._coef + self.intercept_[0]

@@ -15,16 +15,17 @@ from svmproba.bootstrap.members import Members, Training
 from svmproba.bootstrap.votes import tally_block
 from svmproba.estimators._lazy_table import is_lazy, read_labels, read_rows
 from svmproba.estimators._progress import FitProgress
+from svmproba.estimators._records import check_records, check_sizes
 from svmproba.estimators._validation import (
     Floats,
     TrainingSet,
-    _class_factors,
     as_generator,
     check_ensemble_parameters,
     check_gammas,
     check_number,
     check_option,
     encode_two_classes,
+    join_weights,
     training_set,
 )
 from svmproba.solvers.kernels import Rows, as_rows
@@ -60,7 +61,7 @@ class LittleBootstrapMixin:
         self: Any, X: Any, y: Any, sample_weight: ArrayLike | None, rng: np.random.Generator
     ) -> Drawn:
         dtypes = [np.float64, np.float32]
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=dtypes, order="C")
+        rows, labels = check_records(self, X, y, dtype=dtypes, order="C")
         data: TrainingSet = training_set(
             rows, labels, sample_weight, self.class_weight, self.pos_label, pairwise=False
         )
@@ -87,11 +88,12 @@ class LittleBootstrapMixin:
         rows, labels, sample = read_rows(X, y, lengths, places)
         validate_data(self, sample, dtype=None)  # notes the number and the names of the columns
         rows = check_array(rows, dtype=[np.float64, np.float32], copy=False, input_name="X")
+        check_sizes(rows, getattr(self, "feature_names_in_", None))
         weight = None
         if self.class_weight is not None:
             balanced = dict(zip(classes.tolist(), sizes.sum() / (2 * sizes), strict=True))
             wish = balanced if self.class_weight == "balanced" else self.class_weight
-            weight = _class_factors(wish, classes, labels)
+            weight = join_weights(None, wish, classes, labels)
         return Drawn(rows, labels == classes[plus], weight, classes, plus, split, places)
 
     def _split(self: Any, n: int, n_features: int, itemsize: int) -> Split:

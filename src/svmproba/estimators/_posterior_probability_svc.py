@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import validate_data
 
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._cross_fit import Pair, Places, Records, deal_folds, encode_records
+from svmproba.estimators._records import check_records
 from svmproba.estimators._tuning import (
     KERNEL_PARAMETERS,
     PairwiseMixin,
@@ -261,7 +261,7 @@ class PosteriorProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Bas
         check_option("readout", self.readout, READOUTS)
         if self.neighbors is not None:
             check_integer("neighbors", self.neighbors, 1)
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        rows, labels = check_records(self, X, y, order="C")
         pairwise = self.kernel == "precomputed"
         data = encode_records(rows, labels, None, None, self.pos_label, pairwise=pairwise)
         gammas = check_gammas(self.gammas, self.kernel, data.X)

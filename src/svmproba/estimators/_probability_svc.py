@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import validate_data
 
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._cross_fit import (
@@ -28,6 +27,7 @@ from svmproba.estimators._pair_links import (
     warn_of_order,
 )
 from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from svmproba.estimators._records import check_records
 from svmproba.estimators._score_spread import (
     Machine,
     fit_spread,
@@ -254,7 +254,7 @@ class ProbabilitySVC(
         check_option("link", self.link, tuple(LINKS))
         check_option("C_selection", self.C_selection, SELECTIONS)
         make_link(self.link, 1.0, self.link_params)
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        rows, labels = check_records(self, X, y, order="C")
         weighing = (sample_weight, self.class_weight, self.pos_label)
         records = encode_records(rows, labels, *weighing, pairwise=self.kernel == "precomputed")
         gammas = check_gammas(self.gammas, self.kernel, records.X)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import two_columns
+from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
     Floats,
     check_grid_parameters,
@@ -73,7 +74,7 @@ class PairwiseMixin:
 
     def _check_new(self: Any, X: ArrayLike) -> Rows:
         check_is_fitted(self, "intercept_")
-        rows: Rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows: Rows = check_records(self, X, reset=False)
         present = self._present
         return rows[:, present] if present is not None and self.kernel == "precomputed" else rows
 

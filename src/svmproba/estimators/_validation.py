@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 P = ParamSpec("P")
 
 PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))
+#: Smallest and largest C, and weights; see `svmproba.estimators._records.LARGEST`.
+C_RANGE, WEIGHT_RANGE = (1e-50, 1e50), (1e-40, 1e40)
 
 #: Parameters of scikit-learn's SVC that are called otherwise here, or are not needed.
 OF_SVC = {
@@ -87,6 +89,11 @@ def check_Cs(Cs: ArrayLike | None) -> Floats:
     if grid.ndim != 1 or grid.size == 0 or not np.all((grid > 0) & np.isfinite(grid)):
         raise ValueError(
             f"Cs must be a positive finite number or a non-empty list of such, got {Cs!r}."
+        )
+    refused = grid[(grid < C_RANGE[0]) | (grid > C_RANGE[1])]
+    if refused.size:
+        raise ValueError(
+            f"Cs must lie between {C_RANGE[0]:g} and {C_RANGE[1]:g}, got {refused[0]:.4g}."
         )
     return np.unique(grid)
 
@@ -192,6 +199,27 @@ def check_sample_weight(sample_weight: ArrayLike | None, X: Rows) -> Floats | No
     return weight
 
 
+def join_weights(
+    weight: Floats | None, class_weight: Any, classes: NDArray[Any], y: NDArray[Any]
+) -> Floats | None:
+    """Multiply weights of samples, none of them 0, by those of their classes."""
+    names = ["sample_weight"] * (weight is not None) + ["class_weight"] * (class_weight is not None)
+    with np.errstate(over="ignore", under="ignore"):
+        if class_weight is not None:
+            factor = _class_factors(class_weight, classes, y)
+            weight = factor if weight is None else weight * factor
+    if weight is None:
+        return None
+    least, most = WEIGHT_RANGE
+    if weight.min() < least or weight.max() > most:
+        found = weight.max() if weight.max() > most else weight.min()
+        raise ValueError(
+            f"{' times '.join(names)} must lie between {least:g} and {most:g}, or be 0 for a "
+            f"sample that is to be left out, got {found:.4g}."
+        )
+    return weight
+
+
 class TrainingSet(NamedTuple):
     """Records of positive weight, ready for bags.
 
@@ -257,9 +285,7 @@ def training_set(
         X = X[:, present] if pairwise else X
     classes, plus = encode_two_classes(y, pos_label, least)
     positive = y == classes[plus]
-    if class_weight is not None:
-        factor = _class_factors(class_weight, classes, y)
-        weight = factor if weight is None else weight * factor
+    weight = join_weights(weight, class_weight, classes, y)
     return TrainingSet(X, classes, plus, positive, weight, present, n_given)
 
 

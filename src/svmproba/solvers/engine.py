@@ -34,9 +34,10 @@ from .bag_blocks import (
     with_route,
     without_products,
 )
+from .compiled import collect_again
 from .devices import resolve_device
 from .lagrangian import DIRECT_WIDTH, new_state
-from .problem import Array, Problem
+from .problem import Array, Problem, row_reach
 from .rows import signed_rows
 from .tasks import Parcel, in_threads, run_tasks
 from .threads import blas_threads, interruptible
@@ -122,7 +123,7 @@ def fit_ensemble(
     signs, grid = np.array(signs, np.float64), np.array(grid, np.float64)
     targets = np.ones(n) if targets is None else np.array(targets, np.float64)
     weight = None if weight is None else np.array(weight, np.float64)
-    n_workers = effective_n_jobs(n_jobs)
+    n_workers, reach = effective_n_jobs(n_jobs), row_reach(rows, mean)
     table, width = signed_rows(rows, signs)
     if isinstance(rows, np.ndarray) and rows.nbytes <= _TURNED_BYTES:
         rows = np.asfortranarray(rows)
@@ -130,7 +131,7 @@ def fit_ensemble(
     stop = np.zeros(1, np.uint8)
     method = choose_method(n, width, hard)
     shared = Shared(
-        rows, problem, width, grid, tol, no_guide(n_grid), weight, tally, method, os.getpid()
+        rows, reach, problem, width, grid, tol, no_guide(n_grid), weight, tally, method, os.getpid()
     )
     if torch_device is not None and _suits_device(method, hard, d, device):
         fit = _fit_on_device(with_kernel(shared), counts, torch_device, report, stop)
@@ -160,6 +161,7 @@ def fit_ensemble(
                     report(block[2].shape[1])
     except BaseException:
         stop[0] = 1  # blocks that still run in threads leave at their next Newton step
+        collect_again()
         raise
     if mean is not None:
         intercept -= coef @ mean
@@ -217,8 +219,9 @@ def _fit_on_device(
         full, alphas = interruptible(full_path, shared, state, stop)
     dense = isinstance(shared.rows, np.ndarray)
     rows = np.ascontiguousarray(shared.rows if dense else shared.rows.toarray())
-    fixed = (rows, problem.signs, problem.targets, shared.weight, shared.grid, shared.tol)
-    task = make_task(*fixed, (full[:, : d + 1], alphas), counts, device)
+    fixed = (rows, shared.reach, problem.signs, problem.targets)
+    scale = (shared.weight, shared.grid, shared.tol)
+    task = make_task(*fixed, *scale, (full[:, : d + 1], alphas), counts, device)
     return Ensemble(*fit_bags(task, counts, again, shared.tally, report))
 
 
