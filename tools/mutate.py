@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
 import difflib
+import importlib
 import json
 import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +34,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numba
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/svmproba")
 #: Where the tests of a room are, other than in the folder of its name.
@@ -40,6 +44,8 @@ TESTS = {
     "": ["tests/test_persistence.py", "tests/cli/test_output.py"],
     "persistence": ["tests/test_persistence.py", "tests/test_onnx.py"],
 }
+#: What most tests load, once for all mutants.
+LIBRARIES = ("scipy.stats", "sklearn.svm", "pandas", "pyarrow", "matplotlib.pyplot", "torch")
 #: Modules that no test can run on every machine.
 LEFT_OUT = {"solvers/batched_kernels.py": "needs a GPU"}
 
@@ -235,31 +241,48 @@ class Workshop:
         hidden = shutil.ignore_patterns(".*", "__pycache__", "out", "dist", "build", "_build")
         shutil.copytree(ROOT, self.root, ignore=hidden)
         self.warm.mkdir()
+        self.log = folder / "log"
         self.seconds: dict[str, float] = {}
 
-    def _pytest(self, tests: list[str], cache: Path, limit: float | None) -> tuple[str, str]:
-        """Run tests; gives "passed", "failed" or "timeout", and the last lines."""
-        env = {**os.environ, "PYTHONPATH": str(self.root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-        env |= {"NUMBA_CACHE_DIR": str(cache), "HYPOTHESIS_STORAGE_DIRECTORY": str(cache / "hyp")}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        run = subprocess.Popen(command, cwd=self.root, env=env, start_new_session=True, **pipes)
+    def _pytest(self, tests: list[str], cache: Path, limit: float) -> str:
+        """Run tests in a fork, where the libraries are loaded: passed, failed or timeout."""
+        child = os.fork()
+        if child == 0:
+            code = 3
+            try:
+                code = self._in_child(tests, cache)
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        end = time.monotonic() + limit
         try:
-            said = run.communicate(timeout=limit)[0]
-        except subprocess.TimeoutExpired:
-            return "timeout", ""
+            while time.monotonic() < end:
+                done, status = os.waitpid(child, os.WNOHANG)
+                if done:
+                    return "passed" if os.waitstatus_to_exitcode(status) in (0, 5) else "failed"
+                time.sleep(0.05)
+            return "timeout"
         finally:
-            if run.poll() is None:
-                os.killpg(run.pid, signal.SIGKILL)
-                run.wait()
-        return ("passed" if run.returncode in (0, 5) else "failed"), said[-2000:]
+            with contextlib.suppress(ProcessLookupError):  # also what the tests have started
+                os.killpg(child, signal.SIGKILL)
+
+    def _in_child(self, tests: list[str], cache: Path) -> int:
+        os.setsid()
+        os.chdir(self.root)
+        with self.log.open("wb") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        os.environ |= {"PYTHONPATH": str(self.root / "src"), "NUMBA_CACHE_DIR": str(cache)}
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        numba.config.CACHE_DIR, sys.dont_write_bytecode = str(cache), True
+        sys.path.insert(0, str(self.root / "src"))
+        return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
 
     def rehearse(self, room: str) -> None:
         """Run the tests of a room on the source as it is: they must pass; it sets the limit."""
         start = time.monotonic()
-        outcome, said = self._pytest(tests_of(f"{room}/__init__.py"), self.warm, None)
-        if outcome != "passed":
-            raise SystemExit(f"the tests of {room or 'svmproba'} fail without a mutant:\n{said}")
+        if self._pytest(tests_of(f"{room}/__init__.py"), self.warm, 3600.0) != "passed":
+            raise SystemExit(f"{self.log.read_text()[-3000:]}\nThese tests fail without a mutant.")
         self.seconds[room] = time.monotonic() - start
 
     def try_out(self, mutant: Mutant) -> str:
@@ -274,7 +297,7 @@ class Workshop:
         try:
             path.write_bytes(mutant.apply(source))
             limit = 90 + 4 * self.seconds[room]
-            return self._pytest(tests_of(mutant.file), self.cache, limit)[0]
+            return self._pytest(tests_of(mutant.file), self.cache, limit)
         finally:
             path.write_bytes(source)
 
@@ -325,6 +348,10 @@ def main() -> None:
     if args.results and args.results.exists():
         known = dict(json.loads(line) for line in args.results.read_text("utf-8").splitlines())
     outcomes: dict[Mutant, str] = {}
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    for library in LIBRARIES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(library)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         workshop = Workshop(Path(folder))
         try:

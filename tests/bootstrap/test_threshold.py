@@ -89,15 +89,15 @@ def test_rounding_does_not_ask_for_one_record_more(rate):
 
 def test_rate_curve_divides_by_the_records_that_are_known():
     profile = Profile(
-        mean=np.empty((0, 5)),
-        median=np.array([0.5, 0.1, -0.2, np.nan, 0.3]),
-        medians=np.empty((0, 5)),
-        hits=np.array([[3, 1], [2, 1]]),
+        mean=np.empty((0, 7)),
+        median=np.array([0.5, 0.1, -0.2, np.nan, 0.3, 0.0, np.nan]),
+        medians=np.empty((0, 7)),
+        hits=np.array([[3, 0], [2, 1]]),
         squares=np.array([[1.5, 0.3], [0.2, 0.8]]),
     )
-    positive = np.array([True, True, False, True, False])
-    curve = rate_curve(np.array([-0.3, 0.2]), profile, positive)
+    positive = np.array([True, True, False, True, False, False, False])
+    curve = rate_curve(np.array([-0.3, 0.4]), profile, positive)
     assert curve.tpr.tolist() == [1, 0.5]
-    assert curve.tnr.tolist() == [-0.5, 0.5]
+    assert curve.tnr.tolist() == [0, 1]
     assert curve.mse_plus == pytest.approx([0.1, 0.4])
-    assert curve.mse_minus == pytest.approx([0.75, 0.15])
+    assert curve.mse_minus == pytest.approx([0.5, 0.1])

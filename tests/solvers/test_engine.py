@@ -429,3 +429,23 @@ def test_compiled_code_is_cached_when_the_package_is_read_only(read_only_package
 def test_nothing_is_cached_when_no_folder_can_be_written(read_only_package):
     missing = "/proc/nonexistent"
     run(TINY_FIT, path=read_only_package, HOME=missing, LOCALAPPDATA=missing)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_blocks_in_other_threads_are_told_to_stop(error, monkeypatch):
+    """Or they would go on after Ctrl-C, and the interpreter would wait for them at its end."""
+    flags, solve = [], engine.solve_block
+
+    def note(shared, counts, stop):
+        flags.append(stop)
+        return solve(shared, counts, stop)
+
+    def fail(n_bags):
+        raise error
+
+    monkeypatch.setattr(engine, "solve_block", note)
+    rows, signs = records(50, 3)
+    with pytest.raises(error):
+        fit_ensemble(rows, signs, bags(signs, 6), GRID, n_jobs=1, report=fail)
+    assert flags
+    assert all(flag[0] == 1 for flag in flags)
