@@ -135,7 +135,7 @@ def visit(node: ast.AST, module_level: bool = True) -> Iterator[ast.AST]:
             if node.value is not None:
                 yield from visit(node.value, module_level)
             return
-        case ast.Call(func=ast.Attribute(attr="warn")):
+        case ast.Call(func=ast.Attribute(attr="warn")) | ast.keyword(arg="strict"):
             return
         case ast.BinOp(op=ast.BitOr()) if module_level:  # a type
             return
@@ -166,10 +166,12 @@ class Allowed(NamedTuple):
     line: str
     kind: str | None
 
-    def covers(self, mutant: Mutant, text: str) -> bool:
-        """Whether a mutant of the line `text` is meant."""
-        same = self.file == mutant.file and self.line == text
-        return same and self.kind in (None, mutant.kind)
+    def covers(self, mutant: Mutant) -> bool:
+        """Whether the mutant is one of the line, and of the kind where one is given."""
+        if self.file != mutant.file or self.kind not in (None, mutant.kind):
+            return False
+        lines = (ROOT / PACKAGE / self.file).read_text("utf-8").splitlines()
+        return self.line == lines[mutant.line - 1].strip()
 
 
 def read_allowed() -> list[Allowed]:
@@ -199,23 +201,24 @@ def draw(n: int, rooms: list[str], seed: int) -> list[Mutant]:
     for file in sorted(paths):
         if file in LEFT_OUT or (rooms and room_of(file) not in rooms):
             continue
-        lines = (ROOT / PACKAGE / file).read_text("utf-8").splitlines()
         by_kind = defaultdict(list)
         for mutant in mutants_of(file):
-            if not any(one.covers(mutant, lines[mutant.line - 1].strip()) for one in allowed):
-                by_kind[mutant.kind].append(mutant)
-        if by_kind:
-            queues.append(list(by_kind.values()))
+            by_kind[mutant.kind].append(mutant)
+        queues.append(list(by_kind.values()))
     drawn: list[Mutant] = []
-    while queues and len(drawn) < n:
+    while queues := [kinds for kinds in queues if kinds]:
         rng.shuffle(queues)
-        for kinds in queues[: n - len(drawn)]:
+        for kinds in queues:
             group = rng.choice(kinds)
-            drawn.append(group.pop(rng.randrange(len(group))))
+            mutant = group.pop(rng.randrange(len(group)))
             if not group:
                 kinds.remove(group)
-        queues = [kinds for kinds in queues if kinds]
-    return sorted(drawn, key=lambda mutant: room_of(mutant.file))
+            # Drawn all the same, so that a longer list does not change what else is drawn.
+            if not any(one.covers(mutant) for one in allowed):
+                drawn.append(mutant)
+            if len(drawn) == n:
+                return sorted(drawn, key=lambda mutant: room_of(mutant.file))
+    return drawn
 
 
 def tests_of(file: str) -> list[str]:
@@ -236,8 +239,8 @@ def tests_of(file: str) -> list[str]:
 class Workshop:
     """A copy of the repository in which mutants are tried."""
 
-    def __init__(self, folder: Path) -> None:
-        self.root, self.warm, self.cache = folder / "repository", folder / "warm", folder / "cache"
+    def __init__(self, folder: Path, limit: float | None = None) -> None:
+        self.root, self.warm, self.limit = folder / "repository", folder / "warm", limit
         hidden = shutil.ignore_patterns(".*", "__pycache__", "out", "dist", "build", "_build")
         shutil.copytree(ROOT, self.root, ignore=hidden)
         self.warm.mkdir()
@@ -278,26 +281,27 @@ class Workshop:
         sys.path.insert(0, str(self.root / "src"))
         return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
 
-    def rehearse(self, room: str) -> None:
-        """Run the tests of a room on the source as it is: they must pass; it sets the limit."""
+    def rehearse(self, room: str) -> float:
+        """Run the tests of a room on the source as it is, once: they must pass; gives the time."""
+        if room in self.seconds:
+            return self.seconds[room]
         start = time.monotonic()
         if self._pytest(tests_of(f"{room}/__init__.py"), self.warm, 3600.0) != "passed":
             raise SystemExit(f"{self.log.read_text()[-3000:]}\nThese tests fail without a mutant.")
         self.seconds[room] = time.monotonic() - start
+        return self.seconds[room]
 
     def try_out(self, mutant: Mutant) -> str:
         """Run the tests on one mutant; gives "failed" or "timeout" (killed), or "passed"."""
-        room = room_of(mutant.file)
-        if room not in self.seconds:
-            self.rehearse(room)
-        path = self.root / PACKAGE / mutant.file
-        source = path.read_bytes()
-        shutil.rmtree(self.cache, ignore_errors=True)
-        shutil.copytree(self.warm, self.cache)
+        room, path = room_of(mutant.file), self.root / PACKAGE / mutant.file
+        limit = self.limit or 90 + 4 * self.rehearse(room)
+        cache, source = self.warm, path.read_bytes()
+        if room == "solvers":  # all of it is compiled anew: do not spoil the cache for the others
+            cache = self.root.with_name("cache")
+            shutil.rmtree(cache, ignore_errors=True)
         try:
             path.write_bytes(mutant.apply(source))
-            limit = 90 + 4 * self.seconds[room]
-            return self._pytest(tests_of(mutant.file), self.cache, limit)
+            return self._pytest(tests_of(mutant.file), cache, limit)
         finally:
             path.write_bytes(source)
 
@@ -333,6 +337,7 @@ def main() -> None:
     parser.add_argument("--room", action="append", default=[], help="such as bootstrap; repeatable")
     parser.add_argument("--at", action="append", default=[], help="FILE:LINE, all of its mutants")
     parser.add_argument("--results", type=Path, help="file of finished mutants, to go on from")
+    parser.add_argument("--limit", type=float, help="seconds a mutant; no run without one first")
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
     args = parser.parse_args()
     chosen = draw(args.n, args.room, args.seed)
@@ -353,7 +358,7 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(library)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        workshop = Workshop(Path(folder))
+        workshop = Workshop(Path(folder), args.limit)
         try:
             for k, mutant in enumerate(chosen, 1):
                 outcome = known.get(mutant.name()) or workshop.try_out(mutant)

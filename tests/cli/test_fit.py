@@ -186,3 +186,10 @@ def test_many_columns_are_counted(fit, tmp_path):
     assert "45 numeric columns" in done.stderr
     assert re.search(r"same +dropped +constant: always 1", done.stderr)
     assert "x17" not in done.stderr
+
+
+def test_costs_ask_for_calibration(credit, fit, tmp_path):
+    costs = ["--positive", "yes", "--costs", "fn=5,fp=1"]
+    said = "costs need --calibration"
+    assert said in fit(credit, tmp_path / "a.skops", *costs, "--calibration", "none").stderr
+    assert said not in fit(credit, tmp_path / "b.skops", *costs, "--calibration", "platt").stderr
