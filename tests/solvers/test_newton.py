@@ -17,6 +17,7 @@ from .twins import (
     CASES,
     CLOSED_FORMS,
     LIBSVM_CANNOT,
+    Instance,
     bags,
     clarabel_solution,
     closed_form,
@@ -291,3 +292,22 @@ def test_every_record_with_both_labels_teaches_nothing(seed, n, d, noise):
     least = 2 * GRID[:, None] * (counts * named["weight"]).sum(axis=1) / 2
     assert ((0.5 * fit.coef**2).sum(axis=-1) <= 2 * TIGHT * least).all()
     assert (np.abs(fit.intercept) <= 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize(("n", "d", "n_hard"), [(100, 3, 3), (200, 5, 20), (60, 20, 6)])
+def test_bags_with_hard_margins_need_no_second_start(n, d, n_hard, monkeypatch):
+    """More than four bags: they start from the full sample and work on the rows near the margin."""
+    solve_again, calls = bag_blocks.solve_again, []
+    again = lambda *arguments: calls.append(1) or solve_again(*arguments)  # noqa: E731
+    monkeypatch.setattr(bag_blocks, "solve_again", again)
+    rows, signs = records(n, d, noise=0.0)
+    counts = bags(signs, 8)
+    counts[:, 2 : 2 + n_hard] = np.inf  # the first two may have the wrong sign
+    fit = fit_ensemble(rows, signs, counts, GRID)
+    assert calls == []
+    assert fit.gap.max() <= 1e-3
+    for k in range(len(GRID)):
+        bounds = np.where(np.isinf(counts[0]), np.inf, GRID[k] * counts[0])
+        instance = Instance(rows, signs, np.ones(n), bounds)
+        value = objective(instance, fit.coef[k, 0], fit.intercept[k, 0])
+        assert value == pytest.approx(clarabel_solution(instance).value, rel=1.1e-3)
