@@ -39,8 +39,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/svmproba")
-#: Where the tests of a room are, other than in the folder of its name.
+#: Where the tests of a module or of a room are, other than in the folder of the room's name.
 TESTS = {
+    "bootstrap/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
     "": ["tests/test_persistence.py", "tests/cli/test_output.py"],
     "persistence": ["tests/test_persistence.py", "tests/test_onnx.py"],
 }
@@ -224,7 +225,8 @@ def draw(n: int, rooms: list[str], seed: int) -> list[Mutant]:
 def tests_of(file: str) -> list[str]:
     """Test files of the room: the one of the module, those that mention it, the others."""
     stem = Path(file).stem.lstrip("_")
-    places = TESTS.get(room_of(file), [f"tests/{room_of(file)}"])
+    room = room_of(file)
+    places = TESTS.get(file) or TESTS.get(room, [f"tests/{room}"])
     tests = [t for p in places for t in sorted((ROOT / p).glob("test_*.py")) or [ROOT / p]]
 
     def distance(test: Path) -> tuple[bool, bool, int]:
