@@ -152,9 +152,10 @@ def deviation(values):
     return (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
 
 
-def test_standard_errors_by_their_definitions():
+@pytest.mark.parametrize("n_folds", [2, 3])
+def test_standard_errors_by_their_definitions(n_folds):
     rng = np.random.default_rng(2)
-    y, fold = np.tile([0, 1, 1, 0, 0], 6), np.arange(30) // 5 % 3
+    y, fold = np.tile([0, 1, 1, 0, 0], 6), np.arange(30) // 5 % n_folds
     repeat, proba = np.repeat([0, 1], 15), rng.random(30)
     summary = summarise(y, proba, fold, repeat=repeat)
     squares = (y - proba) ** 2
@@ -162,11 +163,15 @@ def test_standard_errors_by_their_definitions():
         expected = deviation(squares[chosen]) / np.sqrt(chosen.sum())
         assert getattr(summary, f"{name}_se") == pytest.approx(expected), name
     areas = [
-        [roc_auc_score(y[part], proba[part]) for k in range(3) for part in [(fold == k) & here]]
+        [
+            roc_auc_score(y[part], proba[part])
+            for k in range(n_folds)
+            for part in [(fold == k) & here]
+        ]
         for here in (repeat == 0, repeat == 1)
     ]
     # Repeats use the same records: they make the error of one repeat more precise, not smaller.
-    of_one = [deviation(of_repeat) ** 2 / 3 for of_repeat in areas]
+    of_one = [deviation(of_repeat) ** 2 / n_folds for of_repeat in areas]
     assert summary.auc_se == pytest.approx(np.sqrt(np.mean(of_one)))
     # One part a repeat: the parts are drawn anew each time.
     summary = summarise(y, proba, np.zeros(30, dtype=int), repeat=np.arange(30) // 10)
