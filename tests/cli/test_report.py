@@ -54,3 +54,8 @@ def test_records_that_do_not_fit(invoke, model, credit, new_customers, received,
     assert done.exit_code == 2
     assert "row 7 (line 8), column 'default': 'maybe' is neither 'no' nor 'yes'" in done.stderr
     assert os.listdir(tmp_path) == ["maybe.csv"]
+
+
+def test_it_tells_where_the_page_is(invoke, model, credit, received, tmp_path):
+    done = invoke("report", model, credit, "--out", tmp_path / "other.html")
+    assert f"240 records; the page is {tmp_path / 'other.html'}" in done.output
