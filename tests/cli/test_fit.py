@@ -266,3 +266,10 @@ def test_names_of_columns_cannot_forge_lines(fit, credit, tmp_path):
     assert done.exit_code == 0, done.stderr
     assert "\x1b" not in done.output
     assert "  age\\x1b[2J\\nwarning: all is well" in done.stderr
+
+
+def test_costs_ask_for_calibration(credit, fit, tmp_path):
+    costs = ["--positive", "yes", "--costs", "fn=5,fp=1"]
+    said = "costs need --calibration"
+    assert said in fit(credit, tmp_path / "a.svmproba", *costs, "--calibration", "none").stderr
+    assert said not in fit(credit, tmp_path / "b.svmproba", *costs, "--calibration", "platt").stderr

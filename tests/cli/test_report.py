@@ -99,3 +99,8 @@ def test_cells_that_are_no_numbers_are_told(invoke, model, credit, received, tmp
     assert "column 'amount': not a number 'plenty' once, first in row 4 (line 5)" in done.stderr
     assert received["X"]["amount"].isna().sum() == 1
     assert received["about"]["warnings"][0].startswith("In the table, column 'amount'")
+
+
+def test_it_tells_where_the_page_is(invoke, model, credit, received, tmp_path):
+    done = invoke("report", model, credit, "--out", tmp_path / "other.html")
+    assert f"240 records; the page is {tmp_path / 'other.html'}" in done.output

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import csv as arrow_csv
 
 from svmproba.cli import csv_blocks, tables
 from svmproba.cli.csv_blocks import end_of_records, whole_records
@@ -234,3 +235,14 @@ def test_a_parquet_file_with_a_damaged_middle(tmp_path):
     path.write_bytes(content)
     with open_table(str(path)) as file, pytest.raises(InputError, match="read after row 0"):
         read_whole(file)
+
+
+def test_arrow_leaves_ctrl_c_to_python(read, monkeypatch):
+    """Its handlers would lose a signal that comes while they are taken down."""
+    order = []
+    monkeypatch.setattr(pa, "enable_signal_handlers", order.append)
+    read_csv = arrow_csv.read_csv
+    note = lambda *arguments: order.append("read") or read_csv(*arguments)  # noqa: E731
+    monkeypatch.setattr(arrow_csv, "read_csv", note)
+    assert read(b"a,b\n1,x\n2,y\n") == PLAIN
+    assert order == [False, "read"]

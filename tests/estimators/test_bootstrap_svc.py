@@ -591,3 +591,11 @@ def test_votes_are_stability_not_probability_of_the_label():
 
     near, far = (np.mean([distance(n, seed) for seed in range(4)]) for n in (100, 800))
     assert far > 1.2 * near
+
+
+def test_class_and_sample_weights_multiply(data):
+    X, y = data
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    both = small(class_weight={0: 1.0, 1: 3.0}).fit(X, y, sample_weight=weight)
+    product = small().fit(X, y, sample_weight=weight * np.where(y == 1, 3.0, 1.0))
+    assert np.array_equal(both.coef_, product.coef_)

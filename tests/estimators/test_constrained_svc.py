@@ -356,3 +356,17 @@ def test_kernel_members(data):
     assert (
         model.oob_tpr_ > BootstrapSVC(**SMALL, kernel="rbf", gammas=[0.2, 1.0]).fit(X, y).oob_tpr_
     )
+
+
+@pytest.mark.parametrize("rule", ["exact", "hoeffding"])
+def test_floors_share_the_confidence(data, rule):
+    """Two floors at 90 %: each may fail with 5 %."""
+    X, y = data
+    model = ConstrainedSVC(
+        0.1, min_tpr=0.5, min_tnr=0.4, confidence=0.9, confidence_rule=rule, effort="fast"
+    ).fit(X, y)
+    assert model.floors_ == {
+        "min_tpr": pytest.approx(sample_floor(0.5, 20, 0.95, rule)),
+        "min_tnr": pytest.approx(sample_floor(0.4, 40, 0.95, rule)),
+    }
+    assert model.floors_["min_tpr"] > sample_floor(0.5, 20, 0.9, rule)

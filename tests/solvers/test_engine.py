@@ -466,3 +466,23 @@ def test_gaps_are_bounds_in_exact_arithmetic(shift, form, noise, device):
             assert value - known <= Fraction(float(fit.gap[k, b])) * value
     if shift < 1e8 and form == "dense":
         assert fit.gap.max() <= 1e-6  # no idle bound
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_blocks_in_other_threads_are_told_to_stop(error, monkeypatch):
+    """Or they would go on after Ctrl-C, and the interpreter would wait for them at its end."""
+    flags, solve = [], engine.solve_block
+
+    def note(shared, counts, stop):
+        flags.append(stop)
+        return solve(shared, counts, stop)
+
+    def fail(n_bags):
+        raise error
+
+    monkeypatch.setattr(engine, "solve_block", note)
+    rows, signs = records(50, 3)
+    with pytest.raises(error):
+        fit_ensemble(rows, signs, bags(signs, 6), GRID, n_jobs=1, report=fail)
+    assert flags
+    assert all(flag[0] == 1 for flag in flags)

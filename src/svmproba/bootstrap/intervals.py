@@ -148,8 +148,7 @@ def simulation_interval(bag_votes: ArrayLike, confidence: float = 0.95) -> tuple
     worth = np.ones_like(mean)
     spread = np.maximum(votes.var(axis=0), _ROUNDING * largest)
     np.divide(largest, spread, out=worth, where=largest > 0)
-    # Votes lie in [0, 1]: never fewer trials than bags, and no hit at all or one at least.
-    trials = n_bags * np.maximum(worth, 1.0)
+    trials = n_bags * worth
     lower, upper = clopper_pearson(mean * trials, trials, confidence=confidence)
     unseen = -np.expm1(np.log((1 - confidence) / 2) / n_bags)
     seen_part = (1 - unseen) * mean
