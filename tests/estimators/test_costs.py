@@ -108,10 +108,19 @@ def test_bad_costs_of_one_record_are_named(model, data, value, message):
     costs[7] = value
     with pytest.raises(ValueError, match=message):
         model.decide(data[0], fn_cost=costs)
-    with pytest.raises(ValueError, match=r"got 0 \+ 0 and 0 \+ 0 in place 7"):
-        model.decide(data[0], fn_cost=np.where(np.isclose(costs, 1), 1, 0), fp_cost=0.0)
+    with pytest.raises(ValueError, match=r"got 1 \+ 1 and 5 \+ 0 in place 7"):
+        model.decide(data[0], tp_cost=np.where(np.isclose(costs, 1), 0, 5))
     with pytest.raises(ValueError, match=r"fn_cost must be a finite number, got shape \(150,\)"):
         model.with_costs(fn_cost=np.ones(150), fp_cost=1.0)
+
+
+def test_a_record_whose_probability_does_not_matter(model, data):
+    """An offer to a customer of no value costs the same, whoever leaves."""
+    X, _ = data
+    value = np.where(np.arange(150) % 2 == 0, 0.0, 90.0)
+    labels = model.decide(X, fn_cost=value, tp_cost=20 + 0.6 * value, fp_cost=20.0)
+    assert np.all(labels[::2] == "no")
+    assert np.all(model.decide(X, fn_cost=value, fp_cost=value)[::2] == "yes")  # a tie
 
 
 # Costs that belong to the model

@@ -139,7 +139,7 @@ class DecisionMixin:
             one called negative, and a negative one called positive. None: that of `with_costs`;
             where the model has no costs, 0 for right calls and 1 for wrong ones. A gain is a
             negative cost of a right call; ``fn_cost`` and ``fp_cost`` must not be negative, and
-            together exceed ``tp_cost + tn_cost`` for every record.
+            together exceed ``tp_cost + tn_cost``, or equal it for single records.
         return_cost : bool, default=False
             Whether to give the expected cost of every decision too.
 
@@ -195,7 +195,8 @@ def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:
     Returns
     -------
     ndarray, shape () or (n,)
-        At or below 0 the class of interest is always cheaper, above 1 never.
+        At or below 0 the class of interest is always cheaper, above 1 never; infinite for a record
+        whose wrong calls cost as much as its right ones.
     """
     tp, tn, fn, fp = (check_cost(name, costs[name], n) for name in COSTS)
     for name, cost in (("fn_cost", fn), ("fp_cost", fp)):
@@ -205,7 +206,9 @@ def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:
                 f"right call, tp_cost or tn_cost."
             )
     alarm, miss = np.broadcast_arrays(fp - tn, fn - tp)
-    bad = np.flatnonzero(~((alarm + miss > 0) & np.isfinite(alarm + miss)))
+    total = np.asarray(alarm + miss)
+    # A record may well have costs by which its probability does not matter; a model may not.
+    bad = np.flatnonzero(~((total > 0) | ((total == 0) & (total.ndim > 0))) | np.isinf(total))
     if len(bad):
         parts = [np.broadcast_to(cost, alarm.shape).flat[bad[0]] for cost in (fn, fp, tp, tn)]
         raise ValueError(
@@ -213,7 +216,8 @@ def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:
             "got {:g} + {:g} and {:g} + {:g}".format(*parts)
             + ("." if alarm.ndim == 0 else f" in place {bad[0]}.")
         )
-    return np.asarray(alarm / (alarm + miss))
+    sure = np.where(alarm > 0, np.inf, -np.inf)
+    return np.divide(alarm, total, out=np.array(sure), where=total > 0)
 
 
 def expected_cost(P: Floats, chosen: NDArray[np.bool_], costs: Mapping[str, Cost]) -> Floats:
