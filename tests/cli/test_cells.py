@@ -96,16 +96,3 @@ def test_text_of_numbers_is_read_as_python_reads_it(numbers):
 )
 def test_words(cells, words):
     assert to_words(cells).to_pylist() == words
-
-
-def test_whole_numbers_are_written_out_as_long_as_they_are_exact():
-    """From 2 ** 53 on a float stands for several whole numbers."""
-    largest = 2.0**53 - 1
-    assert to_words(pa.array([largest, -largest])).to_pylist() == [
-        f"{largest:.0f}",
-        f"-{largest:.0f}",
-    ]
-    for beyond in (2.0**53, -(2.0**53), 1e300):
-        (word,) = to_words(pa.array([beyond])).to_pylist()
-        assert not word.removeprefix("-").isdigit()
-        assert float(word) == beyond

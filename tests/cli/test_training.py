@@ -12,7 +12,7 @@ from svmproba.cli.errors import InputError, Voice
 from svmproba.cli.summary import describe, in_words
 from svmproba.cli.tables import open_table
 from svmproba.cli.task import Task, draw_held_out, frame_of, load_task
-from svmproba.cli.training import Wish, _fit, train
+from svmproba.cli.training import Wish, train
 from svmproba.evaluation import mean_cost
 from svmproba.paper.preprocessing import make_preprocessor
 
@@ -183,24 +183,3 @@ def test_missing_words_are_nan(task):
     frame = frame_of(pa.table({"home": ["own", None, "?"]}), [home])
     assert frame["home"].isna().tolist() == [False, True, True]
     assert frame["home"].dtype == object
-
-
-def test_bags_are_counted_without_callbacks_too():
-    """Before scikit-learn had them, an estimator said itself how far it is."""
-
-    class Old:
-        def __init__(self):
-            self.verbose, self.seen = 0, []
-
-        def set_params(self, verbose):
-            self.verbose = verbose
-            return self
-
-        def fit(self, rows, y):
-            self.seen.append(self.verbose)
-
-    svm = Old()
-    _fit(svm, None, None, lambda n_bags: None)
-    assert (svm.seen, svm.verbose) == ([1], 0)
-    _fit(svm, None, None, None)
-    assert svm.seen == [1, 0]

@@ -186,6 +186,7 @@ _ENSEMBLE: dict[str, Check] = {
 }
 _TUNED: dict[str, Check] = {
     **_MODEL,
+    "cut_": number("numbers"),
     "_pairs": pairs,
     "_feature_map": feature_map,
     "cv_results_": by_name(floats("grid", be="anything")),
