@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from svmproba.solvers.problem import certify, certify_tensors, product, row_reach, stretch
+from svmproba.solvers.problem import Reach, certify, certify_tensors, product, row_reach, stretch
 from svmproba.solvers.problem import relative_gap as compiled_gap
 
 from .twins import CLOSED_FORMS, TRIVIAL, Instance, clarabel_solution, closed_form, objective
@@ -229,7 +229,9 @@ def test_an_objective_that_is_all_but_zero_counts_as_solved():
     table = torch.tensor([[1.0, 1.0, 1.0], [2.0, 1.0, 1.0]], dtype=torch.float64)
     sums = torch.stack([table, torch.zeros_like(table)], dim=1)
     wide, point = torch.ones(1, 2, dtype=torch.float64), torch.tensor([[1e-9, 1.0]]).double()
-    fixed = (table[:, :2].contiguous(), sums, wide[0], wide)
+    largest = torch.tensor([2.0], dtype=torch.float64)
+    reach = Reach(largest, largest, 1, 0.0)
+    fixed = (table[:, :2].contiguous(), sums, reach, wide[0], wide)
     (on_device,), _ = certify_tensors(*fixed, point, torch.zeros_like(wide))
     assert 0 < on_device <= 1e-3
     (on_device,), _ = certify_tensors(*fixed, point * 1e6, torch.zeros_like(wide))
