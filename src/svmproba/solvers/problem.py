@@ -136,11 +136,14 @@ def _settle(scores, error, signs, targets, base, grid, alphas, hinge, linear, do
     hinge sums of the zero model, hard margins left out.
     """
     n_bags, n_grid, n = scores.shape
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, abs(targets[i]))
     for b in range(n_bags):
         for k in range(n_grid):
             score, alpha = scores[b, k], alphas[b, k]
             loss, zero, mass, balance, value = 0.0, 0.0, 0.0, 0.0, 0.0
-            support, largest = 0, 0.0
+            support = 0
             for i in range(n):
                 c = grid[k] * base[b, i]
                 r = targets[i] - signs[i] * score[i] + (error[b, k] if c < np.inf else 0.0)
@@ -151,7 +154,6 @@ def _settle(scores, error, signs, targets, base, grid, alphas, hinge, linear, do
                 alpha[i] = x
                 mass += x
                 support += x > 0.0
-                largest = max(largest, abs(targets[i]))
                 balance += x * signs[i]
             up, down = class_scales(0.5 * (mass + balance), 0.5 * (mass - balance))
             for i in range(n):
