@@ -12,8 +12,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 #: Reference implementations stop at a gradient of 1e-5; one more step is cheap and sharper.
-_GRADIENT = 1e-10
-_STEPS, _LEAST_STEP, _DECREASE, _JITTER = 100, 1e-10, 1e-4, 1e-12
+_GRADIENT = 1e-9
+_STEPS, _LEAST_STEP, _DECREASE, _JITTER, _ROUNDING = 50, 1e-10, 1e-4, 1e-12, 1e-15
 
 
 def check_pairs(scores: ArrayLike, positive: ArrayLike, *, ndim: int = 1) -> tuple[Floats, Bools]:
@@ -148,7 +148,7 @@ def fit_logistic(
         while step >= _LEAST_STEP:
             new = np.maximum(w + step * direction, least)
             new_value = _objective(table, t, Q, new)
-            if new_value < value + _DECREASE * (gradient @ (new - w)):
+            if new_value < value + _DECREASE * (gradient @ (new - w)) + _ROUNDING * abs(value):
                 break
             step /= 2
         else:
