@@ -6,6 +6,7 @@ import copy
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +26,35 @@ NO_PROMISE = "No promise: the cut is where the model put it, and no rate was ask
 LEAST_BAGS = 5
 #: Share of a sigmoid of the score in calibrated probabilities.
 TIE_BREAK = 1e-9
+#: Mean scores that vary by less than this share of their usual size are constant: a member is known
+#: up to its tolerance, and so are its scores.
+CONSTANT = 0.01
+
+
+def link_weights(weights: Floats, scaled: Floats) -> Floats:
+    """Weights of the hyperparameter values in a link: none for those whose scores are constant.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n_theta,)
+        Weights by reliability.
+    scaled : ndarray, shape (n_theta, n)
+        Scores in units of their usual size.
+
+    Returns
+    -------
+    ndarray, shape (n_theta,)
+        Sum 1; the given weights where all scores are constant.
+    """
+    kept = np.where(scaled.std(axis=1) > CONSTANT, weights, 0.0)
+    return kept / kept.sum() if kept.any() else weights
+
+
+def families_of(thetas: NDArray[Any]) -> NDArray[np.int64]:
+    """Give values of equal kernel, gamma and class weight the same number."""
+    fields = thetas[["kernel", "gamma", "class_weight"]].tolist()
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(repr(family), len(numbers)) for family in fields])
 
 
 class CalibrationMixin:
@@ -40,7 +70,8 @@ class CalibrationMixin:
 
         Parameters
         ----------
-        calibration : {None, "auto", "platt", "isotonic", "beta", "venn_abers", "stack"}
+        calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
+                "venn_abers", "stack"}
             The link, as in the parameter of the same name.
 
         Returns
@@ -62,17 +93,21 @@ class CalibrationMixin:
         P, self._rate_curve = self._vote_P, self._vote_curve
         if calibration is not None:
             scaled = self.oob_scores_ / self.score_scales_[:, np.newaxis]
-            mixed = self.weights_ @ scaled
             enough = np.count_nonzero(self.counts_ == 0, axis=0) >= LEAST_BAGS
-            usable = enough & ~np.isnan(mixed)
+            usable = enough & ~np.isnan(scaled).any(axis=0)
             if not usable.any():
                 raise ValueError(
                     f"calibration={calibration!r} needs records that {LEAST_BAGS} bags left out; "
                     f"there is none with n_bootstraps={len(self.counts_)}."
                 )
-            in_use = scaled[self.weights_ > 0]
+            self._link_weights = link_weights(self.weights_, scaled[:, usable])
+            in_use = self._link_weights > 0
             self.calibrator_ = fit_link(
-                calibration, in_use[:, usable], mixed[usable], self._positive[usable]
+                calibration,
+                scaled[np.ix_(in_use, usable)],
+                (self._link_weights @ scaled)[usable],
+                self._positive[usable],
+                families_of(self.thetas_)[in_use],
             )
             P = self._link_proba(scaled)
             self._rate_curve = calibrated_curve(P, self._positive)
@@ -95,8 +130,8 @@ class CalibrationMixin:
 
     def _link_proba(self: Any, scaled: Floats) -> Floats:
         """Probability from scaled scores; NaN where they are."""
-        mixed = self.weights_ @ scaled
-        scores = scaled[self.weights_ > 0] if self.calibrator_.reads == "scaled" else mixed
+        mixed = self._link_weights @ scaled
+        scores = scaled[self._link_weights > 0] if self.calibrator_.reads == "scaled" else mixed
         known = ~np.isnan(mixed)
         P = np.full(len(mixed), np.nan)
         P[known] = self.calibrator_.predict(scores[..., known])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Protocol
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from svmproba.links._fitting import Bools, Floats
 from svmproba.links.beta import BetaLink
@@ -43,12 +44,18 @@ _BY_NAME: dict[str, Callable[[], Link]] = {
 LINKS = tuple(_BY_NAME)
 
 
-def fit_link(name: str, scaled: Floats, mixed: Floats, positive: Bools) -> Link:
+def fit_link(
+    name: str,
+    scaled: Floats,
+    mixed: Floats,
+    positive: Bools,
+    families: NDArray[np.int64] | None = None,
+) -> Link:
     r"""Fit the named link to the out-of-bag scores of a bootstrap ensemble.
 
     Parameters
     ----------
-    name : {"platt", "isotonic", "beta", "venn_abers", "stack", "auto"}
+    name : {"platt", "isotonic", "beta", "quadratic", "spline", "venn_abers", "stack", "auto"}
         Which link.
     scaled : ndarray, shape (n_theta, n)
         Mean out-of-bag score of each record at each hyperparameter value :math:`\theta`, divided
@@ -57,6 +64,8 @@ def fit_link(name: str, scaled: Floats, mixed: Floats, positive: Bools) -> Link:
         Their mixture :math:`\sum_\theta\rho_\theta s_\theta`.
     positive : ndarray of bool, shape (n,)
         Which records belong to the class of interest.
+    families : ndarray of int, shape (n_theta,), optional
+        Family of each hyperparameter value, for ``"auto"``; None: one family.
 
     Returns
     -------
@@ -74,5 +83,5 @@ def fit_link(name: str, scaled: Floats, mixed: Floats, positive: Bools) -> Link:
     """
     if name not in _BY_NAME:
         raise ValueError(f"name must be one of {', '.join(LINKS)}, got {name!r}")
-    link = _BY_NAME[name]()
+    link = AutoLink(families) if name == "auto" else _BY_NAME[name]()
     return link.fit(scaled if link.reads == "scaled" else mixed, positive)

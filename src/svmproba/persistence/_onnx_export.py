@@ -120,7 +120,8 @@ def check_exportable(final: Any) -> None:
             f"{name} cannot be exported to ONNX: only the bootstrap ensembles and ProbabilitySVC."
         )
     check_is_fitted(final, "intercept_")
-    if final.kernel != "linear":
+    kernels = final.thetas_["kernel"].tolist() if hasattr(final, "thetas_") else [final.kernel]
+    if set(kernels) != {"linear"}:
         raise ValueError(f"only kernel='linear' can be exported to ONNX, got {final.kernel!r}.")
     if len(final.classes_) > 2:
         raise ValueError(f"only two classes can be exported to ONNX, got {len(final.classes_)}.")
@@ -156,12 +157,12 @@ def _link_graph(graph: Graph, final: Any, rows: str) -> str:
     if isinstance(final, ProbabilitySVC):
         scores = graph.add("Add", graph.add("MatMul", rows, final.coef_.T), final.intercept_)
         return link_graph(graph, final.link_, scores)
-    used = final.weights_ > 0
+    used = final._link_weights > 0
     scales = final.score_scales_[used]
     coef = final.coef_[used].mean(axis=1).T / scales
     intercept = final.intercept_[used].mean(axis=1) / scales
     scaled = graph.add("Add", graph.add("MatMul", rows, coef), intercept)
-    mixed = graph.add("MatMul", scaled, final.weights_[used][:, np.newaxis])
+    mixed = graph.add("MatMul", scaled, final._link_weights[used][:, np.newaxis])
     link = final.calibrator_
     P = link_graph(graph, link, scaled if link.reads == "scaled" else mixed)
     slack = graph.add("Mul", graph.add("Sub", graph.expit(mixed), P), TIE_BREAK)
