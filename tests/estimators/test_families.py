@@ -146,7 +146,8 @@ def test_constant_votes_are_warned_of():
 
 def test_constant_members_have_no_weight_in_a_link():
     X, y, _ = rare(1500, 0.05)
-    model = small(class_weight=[None, "balanced"], calibration="platt").fit(X, y)
+    weighing = {"class_weight": [None, "balanced"], "n_bootstraps": 100}
+    model = small(**weighing, calibration="platt").fit(X, y)
     plain = model.thetas_["class_weight"] == 1
     assert np.all(model.oob_scores_[plain].std(axis=1) < 0.01)
     scaled = model.oob_scores_ / model.score_scales_[:, np.newaxis]
