@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 #: Packages that a block may do without: then its page is skipped from there on.
 OPTIONAL = {"dask", "distributed", "jinja2", "mapie", "onnx", "onnxruntime", "pyscipopt", "torch"}
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
+SHELL = re.compile(r"```shell\n(.*?)```", re.DOTALL)
 TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]+))?\)")
 
@@ -56,6 +58,40 @@ def test_code_runs(page, monkeypatch, tmp_path):
             if package not in OPTIONAL and "pip install" not in str(error):
                 raise
             pytest.skip(f"{page.name} needs what is not installed: {error}")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.parametrize("page", [DOCS / "cli.md", ROOT / "README.md"], ids=lambda page: page.name)
+def test_shell_blocks_run_as_they_stand(page, tmp_path):
+    """In order, in one empty folder; only installations are left out."""
+    for package in ("jinja2", "matplotlib", "pandas", "pyarrow", "rich", "typer"):
+        pytest.importorskip(package)
+    blocks = SHELL.findall(page.read_text(encoding="utf-8"))
+    lines = [line for block in blocks for line in block.splitlines()]
+    script = [line for line in lines if not line.startswith("pip install")]
+    assert any(line.startswith("svmproba") for line in script)
+    command = f'svmproba() {{ "{sys.executable}" -m svmproba.cli "$@"; }}'
+    done = subprocess.run(
+        ["bash", "-e", "-c", "\n".join([command, *script])],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        timeout=600,
+    )
+    # The end of a pipe hides the exit code of its beginning.
+    assert "error:" not in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
+    written = {name for line in script for name in re.findall(r"(?:--out|>) (\S+)", line)}
+    assert {path.name for path in tmp_path.iterdir()} >= written
+
+
+def test_the_tables_of_the_guide_are_those_it_shows(tmp_path):
+    from svmproba.cli.example import HEADER, customers
+
+    rows = customers()
+    shown = [",".join(HEADER), *(",".join(map(str, next(rows))) for _ in range(2))]
+    assert "\n".join(shown) in (DOCS / "cli.md").read_text(encoding="utf-8")
 
 
 def anchors(page):

@@ -1,6 +1,7 @@
 """ONNX graphs give what the models give."""
 
 import os
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,38 @@ def test_calibrations(name, by_calibration):
 @pytest.mark.parametrize("wish", [{"tpr": 0.99}, {"tnr": 0.99}, {"tpr": 0.6, "exceed": False}])
 def test_cuts(name, wish, by_calibration):
     assert_equal(by_calibration[name].with_rate(**wish), NEW)
+
+
+COSTS = [{"fn_cost": 500, "fp_cost": 60}, {"fn_cost": 1, "fp_cost": 3, "tp_cost": -1}]
+
+
+@pytest.mark.filterwarnings("ignore:Expected costs from vote shares")
+@pytest.mark.parametrize("costs", COSTS)
+@pytest.mark.parametrize("name", [None, *CALIBRATIONS])
+def test_costs(name, costs, by_calibration):
+    priced = by_calibration[name].with_costs(**costs)
+    assert priced.predict(NEW).tolist() != by_calibration[name].predict(NEW).tolist()
+    assert_equal(priced, NEW)
+    rounded = NEW.astype(np.float32)
+    labels, _ = run(priced, rounded, input_type="float32")
+    assert labels.tolist() == priced.predict(rounded).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:Expected costs from vote shares")
+def test_probabilities_at_the_threshold_of_costs():
+    """Vote shares and steps of a link are fractions, as thresholds are: ties are common."""
+    votes = BootstrapSVC(1.0, n_bootstraps=40, random_state=0).fit(X[::9], y[::9])
+    steps = ProbabilitySVC("isotonic", Cs=[1.0]).fit(X[::9], y[::9])
+    for model in (votes, steps):
+        P = model.predict_proba(NEW)[:, 1]
+        shares, counts = np.unique(P[(P > 0) & (P < 1)], return_counts=True)
+        for share in shares[counts > 1]:
+            part = Fraction(share).limit_denominator(1000)
+            priced = model.with_costs(
+                fn_cost=part.denominator - part.numerator, fp_cost=part.numerator
+            )
+            assert priced.cut_ == share
+            assert_equal(priced, NEW)
 
 
 def test_cut_of_each_theta(ensemble):

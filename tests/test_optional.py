@@ -20,7 +20,7 @@ class Blocker:
 sys.meta_path.insert(0, Blocker())
 """
 OPTIONAL = {"dask", "distributed", "jinja2", "matplotlib", "pandas", "polars", "pyarrow", "onnx"}
-OPTIONAL |= {"rich", "skops", "torch"}
+OPTIONAL |= {"rich", "torch"}
 
 
 def run_without(blocked, code):
@@ -33,7 +33,7 @@ def run_without(blocked, code):
     )
 
 
-def test_import_and_fit_without_optional_dependencies():
+def test_import_fit_and_save_without_optional_dependencies(tmp_path):
     code = """
 import numpy as np
 import svmproba
@@ -44,8 +44,10 @@ rng = np.random.default_rng(0)
 X, y = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
 model = svmproba.BootstrapSVC(n_bootstraps=40, Cs=[1.0], random_state=0, device="auto").fit(X, y)
 assert svmproba.evaluation.mse(y, model.predict_proba(X)[:, 1]) <= 1
+svmproba.save(model, "MODEL")
+assert (svmproba.load("MODEL").predict(X) == model.predict(X)).all()
 """
-    done = run_without(OPTIONAL, code)
+    done = run_without(OPTIONAL, code.replace("MODEL", (tmp_path / "m.svmproba").as_posix()))
     assert done.returncode == 0, done.stderr
 
 
@@ -71,10 +73,6 @@ def test_every_public_name_is_found_and_no_other():
             "from svmproba.evaluation import ReliabilityDisplay\n"
             "ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.7])",
             "pip install 'svmproba[plot]'",
-        ),
-        (
-            "import svmproba\nsvmproba.load('model.skops')",
-            "pip install 'svmproba[persist]'",
         ),
         (
             "import svmproba\nsvmproba.to_onnx(svmproba.BootstrapSVC())",

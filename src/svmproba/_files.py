@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+if sys.platform != "win32":  # where a file that is open cannot be removed
+    import fcntl
+
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """Give a name beside a file that takes its place when the context ends well.
+
+    Temporary files that killed processes left for the same file are removed first. Those of
+    processes that still run are locked and stay.
 
     Parameters
     ----------
     path : Path
-        A link goes on pointing at the file.
+        A link goes on pointing at the file. Devices, pipes and folders are refused.
+    overwrite : bool, default=True
+        Whether a file that is there when the context ends may be replaced.
 
     Yields
     ------
     Path
         In the same folder, with the same ending; gone when something goes wrong, Ctrl-C included.
+
+    Raises
+    ------
+    FileExistsError
+        Where there is a file that may not be replaced.
     """
     path = Path(os.path.realpath(path))
-    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(6)}{path.suffix}")
-    # Not `tempfile`, whose files nobody else may read: this one has the user's usual rights.
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    _remove_leftovers(path)
+    temporary, lock = _begin(path)
     try:
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        if overwrite:
+            os.replace(temporary, path)
+        else:
+            _put_where_nothing_is(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+        if lock is not None:
+            os.close(lock)
     if os.name == "posix":
         folder = os.open(path.parent, os.O_RDONLY)
         try:
@@ -42,13 +64,70 @@ def whole_file(path: Path) -> Iterator[Path]:
             os.close(folder)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> None:
     """Write a file so that it is there whole or, after any mishap, as it was before.
 
     Parameters
     ----------
     path : Path
     content : bytes
+    overwrite : bool, default=True
+        As in `whole_file`.
     """
-    with whole_file(path) as temporary:
+    with whole_file(path, overwrite=overwrite) as temporary:
         temporary.write_bytes(content)
+
+
+def _around_token(path: Path) -> tuple[str, str]:
+    """Begin and end of the names of temporary files."""
+    return f".{path.stem[:50]}.svmproba-", path.suffix
+
+
+def _begin(path: Path) -> tuple[Path, int | None]:
+    """Create the temporary file and lock it until this process ends or closes it."""
+    begin, end = _around_token(path)
+    while True:
+        temporary = path.with_name(f"{begin}{secrets.token_hex(6)}{end}")
+        # Not `tempfile`, whose files nobody else may read: this one has the user's usual rights.
+        lock = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        if sys.platform == "win32":
+            os.close(lock)
+            return temporary, None
+        with contextlib.suppress(OSError):  # file systems without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(temporary):
+            return temporary, lock
+        os.close(lock)  # another process took it for a leftover before it was locked
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove the temporary files that nobody has locked."""
+    begin, end = _around_token(path)
+    with contextlib.suppress(OSError):  # a folder that may not be listed
+        for name in os.listdir(path.parent):
+            if name.startswith(begin) and name.endswith(end):
+                with contextlib.suppress(OSError):  # in use, or gone
+                    _remove_unless_locked(path.with_name(name))
+
+
+def _remove_unless_locked(leftover: Path) -> None:
+    if sys.platform == "win32":
+        leftover.unlink()
+        return
+    lock = os.open(leftover, os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        leftover.unlink()
+    finally:
+        os.close(lock)
+
+
+def _put_where_nothing_is(temporary: Path, path: Path) -> None:
+    """Rename a file, unless there is one of the new name."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise FileExistsError(errno.EEXIST, "it exists already", str(path)) from None
+    except OSError:  # file systems without hard links
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+        os.replace(temporary, path)

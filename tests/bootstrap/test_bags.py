@@ -59,3 +59,10 @@ def test_first_bags_do_not_depend_on_how_many_follow():
     few, _ = draw_bags(5, labels(5, 11), np.random.default_rng(3))
     many, _ = draw_bags(50, labels(5, 11), np.random.default_rng(3))
     assert np.array_equal(few, many[:5])
+
+
+def test_a_bag_is_drawn_until_it_has_both_classes():
+    """Of two records, every second bag lacks one."""
+    counts, n_redraws = draw_bags(300, labels(1, 2), np.random.default_rng(0))
+    assert np.all(counts == 1)
+    assert n_redraws > 200

@@ -222,7 +222,8 @@ def test_promise(kind, words):
     assert "class 'bad'" in sentence
     assert sentence.count(".") == 1
     assert sentence.endswith(".")
-    assert ("same population" in sentence) == (kind is not None)
+    rests_on = "independent samples of the same population"
+    assert (rests_on in sentence) == (kind is not None)
 
 
 def test_promise_names_the_class_by_its_rate():

@@ -224,7 +224,7 @@ def test_a_variance_that_cannot_be_told_is_flagged():
     assert found.variance.min() == 0
     spread = scores.var(axis=0)
     assert np.all(found.variance[untold] <= 2 * np.sqrt(2 * 50) / 100 * spread[untold])
-    error = np.where(untold, np.sqrt(spread), np.sqrt(found.variance + spread / 100))
+    error = np.sqrt(np.where(untold, spread, found.variance) + spread / 100)
     np.testing.assert_allclose(found.upper - found.lower, 2 * stats.norm.ppf(0.95) * error)
 
 
@@ -239,6 +239,26 @@ def test_untold_votes_move_as_much_as_the_bags():
     np.testing.assert_allclose(found.upper[[1, 2]], stats.norm.cdf(g + Z95)[[1, 2]])
     assert found.upper[0] == 1.0
     assert found.lower[1] == 0.0
+
+
+def test_probabilities_with_too_few_bags_have_intervals_of_like_width():
+    """Whether or not the variance stands out from the noise, the error is about that of a bag."""
+    rng = np.random.default_rng(8)
+    counts = multinomial_bags(40, 600, rng)
+    scores = counts @ rng.normal(size=(600, 300)) / 30
+    values = special.expit(scores + np.linspace(-3, 3, 300))
+    found = sampling_interval(values, counts, votes=False)
+    assert 0.05 < found.estimated.mean() < 0.95
+    assert np.any(found.variance > 1.5 * values.var(axis=0))  # noise: it cannot be more than 1
+    g = stats.norm.ppf(values.mean(axis=0))
+    units = values.std(axis=0) / stats.norm.pdf(g)
+    least = simulation_interval(values)
+    # Twice the noise is above the variance of the bags here: all take that variance.
+    for sign, limit, widened in zip((-1, 1), found[:2], least, strict=True):
+        by_method = limit != widened
+        assert by_method.mean() > 0.8
+        half = sign * (stats.norm.ppf(limit) - g)[by_method] / units[by_method]
+        np.testing.assert_allclose(half, Z95 * np.sqrt(1 + 1 / 40), rtol=1e-6)
 
 
 @settings(deadline=None, max_examples=50)

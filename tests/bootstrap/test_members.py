@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from svmproba.bootstrap import members as module
-from svmproba.bootstrap.members import Members, member_vote_shares
+from svmproba.bootstrap.members import Members, member_vote_shares, scores_width
 from svmproba.solvers.features import fit_features
 
 N, D, N_BAGS = 40, 3, 9
@@ -61,3 +61,13 @@ def test_vote_shares_of_arrays_that_cannot_be_written(lattice):
     for array in (members.intercept, members.columns[0], X):
         array.flags.writeable = False
     assert np.array_equal(member_vote_shares(members, X, np.zeros((1, 1))), expected)
+
+
+def test_the_memory_of_scores_is_that_of_the_widest_feature_map():
+    """Two copies of the scores, and the rows of one feature map at a time."""
+    X = np.random.default_rng(1).normal(size=(N, D))
+    maps = [fit_features(X)[0], fit_features(X)[0]]
+    columns = [np.zeros((D, 2 * N_BAGS)), np.zeros((3 * D, 2 * N_BAGS))]
+    for order in (slice(None), slice(None, None, -1)):
+        members = Members(maps, columns[order], np.zeros((4, N_BAGS)), [])
+        assert scores_width(members) == 2 * 4 * N_BAGS + 3 * D

@@ -113,3 +113,16 @@ def test_rounding_does_not_break_a_tie():
     means = mean_reliability(values)
     assert means[0] != means[1]
     assert weights(means, 0.0) == pytest.approx([0.5, 0.5])
+
+
+def test_a_bag_counts_for_every_theta_or_for_none():
+    assert mean_reliability(np.array([[np.nan, 0.5], [0.7, 0.6]])).tolist() == [0.5, 0.6]
+
+
+@pytest.mark.parametrize("n", [127, 128, 200, 32_768, 40_000])
+def test_sums_of_votes_fit_into_their_type(n):
+    """Twice the votes of n records do not fit where n itself does: 400 is no byte."""
+    positive = np.arange(n) < n - 1
+    scores, counts = np.ones((1, 1, n)), np.zeros((1, n), dtype=np.uint8)
+    assert measure("accuracy", scores, counts, positive) == (n - 1) / n
+    assert measure("balanced_accuracy", scores, counts, positive) == 0.5

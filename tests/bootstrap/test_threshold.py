@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from svmproba.bootstrap.profile import Profile
 from svmproba.bootstrap.threshold import (
     calibrated_curve,
     cut_for_rate,
     level_for_rate,
+    rate_curve,
     rates_at_cut,
 )
 
@@ -76,3 +78,26 @@ def test_calibrated_curve_counts_rates_and_keeps_errors():
     assert curve.tnr.tolist() == [0, 0.5, 0.5, 0.5, 1]
     assert np.unique(curve.mse_plus) == pytest.approx([(0.6**2 + 0.1**2) / 2])
     assert np.unique(curve.mse_minus) == pytest.approx([(0.1**2 + 0.6**2) / 2])
+
+
+@pytest.mark.parametrize("rate", [0.07, 0.14, 0.28, 0.55, 0.56])
+def test_rounding_does_not_ask_for_one_record_more(rate):
+    """0.07 * 100 is 7.000000000000001: the seventh record is enough."""
+    assert rate * 100 > round(rate * 100)
+    assert level_for_rate(np.arange(100.0), rate) == 100 - round(rate * 100)
+
+
+def test_rate_curve_divides_by_the_records_that_are_known():
+    profile = Profile(
+        mean=np.empty((0, 7)),
+        median=np.array([0.5, 0.1, -0.2, np.nan, 0.3, 0.0, np.nan]),
+        medians=np.empty((0, 7)),
+        hits=np.array([[3, 0], [2, 1]]),
+        squares=np.array([[1.5, 0.3], [0.2, 0.8]]),
+    )
+    positive = np.array([True, True, False, True, False, False, False])
+    curve = rate_curve(np.array([-0.3, 0.4]), profile, positive)
+    assert curve.tpr.tolist() == [1, 0.5]
+    assert curve.tnr.tolist() == [0, 1]
+    assert curve.mse_plus == pytest.approx([0.1, 0.4])
+    assert curve.mse_minus == pytest.approx([0.5, 0.1])

@@ -71,7 +71,7 @@ def fit(invoke):
 @pytest.fixture(scope="session")
 def model(credit, fit, tmp_path_factory):
     """File of a model with costs."""
-    path = tmp_path_factory.mktemp("model") / "credit.skops"
+    path = tmp_path_factory.mktemp("model") / "credit.svmproba"
     done = fit(credit, path, "--positive", "yes", "--costs", "fn=500,fp=60")
     assert done.exit_code == 0, done.output
     return path

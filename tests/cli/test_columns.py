@@ -6,9 +6,12 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.metrics import roc_auc_score
 
-from svmproba.cli.columns import Wishes, check_column, is_running_number, plan_columns
+from svmproba.cli import columns
+from svmproba.cli.columns import is_running_number, leak_of, plan_columns
 from svmproba.cli.errors import InputError
+from svmproba.cli.roles import Wishes, check_column
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -55,7 +58,14 @@ WORDS = RNG.choice(["a", "b", "c"], N).tolist()
         ([f"2024-03-{k % 28 + 1:02}" for k in range(N)], "dropped", "dates", "dates"),
         ([f"{k % 28 + 1}.3.2024" for k in range(N)], "dropped", "dates", "dates"),
         ([datetime.date(2024, 1, k % 28 + 1) for k in range(N)], "dropped", "dates", "dates"),
-        ([f"{k % 9},5" for k in range(N)], "categorical", "9 categories", "--decimal ,"),
+        (
+            [f"{k % 9},5" for k in range(N)],
+            "numeric",
+            "numbers",
+            "'0,5' is read as 0.5 .--decimal ,",
+        ),
+        ([f"10:{k:02}" for k in range(N)], "dropped", "dates", "dates"),
+        ([f"{k} days 00:00:00" for k in range(N)], "dropped", "dates", "dates"),
         ([[1]] * N, "dropped", "cells of type list", None),
     ],
 )
@@ -96,11 +106,22 @@ def test_wishes_that_cannot_be():
     with pytest.raises(
         InputError, match=r"--drop: x\.csv has no column 'agee', did you mean 'Age'"
     ):
-        Wishes(drop=("agee",)).check(["Age", "y"], "x.csv")
+        Wishes(drop=("agee",)).of_columns(["Age", "y"], "x.csv")
     with pytest.raises(InputError, match="'a' is named more than once"):
-        Wishes(drop=("a",), numeric=("a",)).check(["a"], "x.csv")
+        Wishes(drop=("a",), numeric=("a",)).of_columns(["a"], "x.csv")
     with pytest.raises(InputError, match=r"no column 'zzz'\. It has 'a', 'b'"):
         check_column("zzz", ["a", "b"], "x.csv", "--target")
+
+
+def test_a_leak_is_seen_by_a_limit_for_the_number_of_records():
+    rng = np.random.default_rng(0)
+    positive = np.arange(1000) < 300
+    values = rng.normal(size=1000) + 3.15 * positive
+    area = roc_auc_score(positive, values)
+    assert 0.985 < area < 0.99
+    assert leak_of(values, positive)
+    many = np.tile(values, 100), np.tile(positive, 100)
+    assert leak_of(*many) == []
 
 
 def test_leaks_of_numbers_of_categories_and_of_gaps():
@@ -129,3 +150,70 @@ def test_running_numbers():
     assert not is_running_number(np.arange(19.0))
     assert not is_running_number(np.arange(20.0) / 2)
     assert not is_running_number(np.repeat(np.arange(20.0), 2))
+
+
+def role_of(cells):
+    """Plan a column of any length, every second record positive."""
+    positive = np.arange(len(cells)) % 2 == 0
+    (column,) = plan_columns(pa.table({"c": pa.array(cells)}), positive)
+    return column
+
+
+def spread(n, n_distinct, prefix=""):
+    """Cells of which `n_distinct` differ."""
+    return [f"{prefix}{k % n_distinct}" for k in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "roles"),
+    [
+        # One cell in ten may be no number.
+        ([*NUMBERS[:54], *"uvwxyz"], [*NUMBERS[:53], *"tuvwxyz"], ["numeric", "dropped"]),
+        # Twenty different cells are categories where some are not numbers.
+        ([*spread(58, 19), "x", "x"], [*spread(58, 20), "x", "x"], ["categorical", "numeric"]),
+        # Half of the cells may be no numbers before they are words.
+        ([*NUMBERS[:30], *["x"] * 30], [*NUMBERS[:29], *["x"] * 31], ["dropped", "categorical"]),
+        # Half as many words as records are categories, more are identifiers.
+        (spread(60, 30, "w"), spread(60, 31, "w"), ["categorical", "dropped"]),
+        # Nineteen records say nothing of identifiers.
+        (spread(19, 19, "w"), spread(20, 20, "w"), ["categorical", "dropped"]),
+        # 500 categories are used, more are not.
+        (spread(1100, 500, "w"), spread(1100, 501, "w"), ["categorical", "dropped"]),
+    ],
+)
+def test_limits_of_the_roles(inside, outside, roles):
+    assert [role_of(cells).role for cells in (inside, outside)] == roles
+
+
+def test_fifty_categories_are_not_many():
+    few, many = (str(role_of(spread(303, n, "w")).warnings) for n in (50, 51))
+    assert "each of which becomes a column" not in few
+    assert "it has 51 categories, each of which becomes a column" in many
+
+
+def test_texts_of_four_words_are_free_text():
+    three, four = ([f"w{k} b c{more}" for k in range(40)] for more in ("", " d"))
+    assert role_of(three).reason == "identifier"
+    assert role_of(four).reason == "free text"
+
+
+@pytest.mark.parametrize(("largest", "doubted"), [(359, True), (360, False)])
+def test_whole_numbers_without_a_pair_alike(largest, doubted):
+    """60 draws from 360 values would have had five pairs alike."""
+    cells = np.append(RNG.permutation(np.arange(1, 300))[:58], [0, largest])
+    warned = "is it an identifier" in " ".join(role_of(RNG.permutation(cells).tolist()).warnings)
+    assert warned == doubted
+
+
+def test_rare_categories_take_the_share_of_all_records(monkeypatch):
+    """Or categories of one record each would separate any classes."""
+    seen = []
+    monkeypatch.setattr(columns, "leak_of", lambda values, *_: seen.append(values) or [])
+    positive = np.arange(60) < 20
+    cells = [f"w{min(k, 40)}" for k in range(60)]
+    wishes = Wishes(categorical=("c",))
+    plan_columns(pa.table({"c": pa.array(cells)}), positive, wishes=wishes)
+    (shares,) = seen
+    assert shares[:20] == pytest.approx((1 + 3 / 3) / 4)
+    assert shares[20:40] == pytest.approx((0 + 3 / 3) / 4)
+    assert shares[40:] == pytest.approx((0 + 3 / 3) / 23)

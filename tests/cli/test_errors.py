@@ -42,7 +42,7 @@ def failing(error):
         (RuntimeError(), FAILED, "error: RuntimeError"),
         (MemoryError(), FAILED, "error: there is not enough memory"),
         (PermissionError(13, "Permission denied", "x.csv"), FAILED, "error: x.csv: Permission"),
-        (ModuleNotFoundError("no", name="skops"), FAILED, "needs skops, .* 'svmproba.cli.'"),
+        (ModuleNotFoundError("no", name="pyarrow"), FAILED, "needs pyarrow, .* 'svmproba.cli.'"),
         (KeyboardInterrupt(), INTERRUPTED, "stopped"),
     ],
 )
@@ -52,6 +52,19 @@ def test_errors_are_one_line_and_a_code(capsys, error, code, message):
     assert re.search(message, said.err)
     assert said.err.count("\n") == 1
     assert said.out == ""
+
+
+def test_control_characters_are_shown(capsys):
+    def work(voice):
+        voice.tell("a\x1b[2Jb\n\tc")
+        voice.note("d\x9b1me")
+        voice.warn("f\u202eg\r")
+        raise InputError("column 'x\x07'")
+
+    conduct(work)
+    said = capsys.readouterr()
+    assert said.out == "a\\x1b[2Jb\n\tc\n"
+    assert said.err == "d\\x9b1me\nwarning: f\\u202eg\\r\nerror: column 'x\\x07'\n"
 
 
 def test_debug_lets_errors_through():
@@ -119,3 +132,24 @@ def test_completion():
 
 def test_infinities_have_no_place_in_json():
     assert to_json([float("inf"), np.float32(0.5), "é"]) == '[null, 0.5, "é"]'
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("--bootstraps", 8), "--bootstraps 8 is small"),
+        (("--bootstraps", 40, "--costs", "fn=5,fp=1", "--calibration", "none"), "--calibration"),
+        (("--bootstraps", 3), "error: --calibration auto needs .* with --bootstraps 3"),
+    ],
+)
+def test_messages_speak_of_options(invoke, credit, tmp_path, command, option):
+    fixed = ["--target", "default", "--out", tmp_path / "m.svmproba", "--seed", 1]
+    done = invoke("fit", credit, *fixed, *command)
+    assert re.search(option, done.stderr)
+    told = [line for line in done.stderr.splitlines() if re.match("warning|error", line)]
+    assert not re.search(r"\w=|[a-z]_\b", "\n".join(told)), told
+
+
+def test_an_interval_speaks_of_options(invoke, model, new_customers):
+    done = invoke("predict", model, new_customers, "--interval", "sampling")
+    assert "--bootstraps 40 is small" in done.stderr

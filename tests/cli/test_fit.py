@@ -15,7 +15,7 @@ from svmproba.cli import training
 
 
 def test_end_to_end(credit, fit, tmp_path):
-    out = tmp_path / "model.skops"
+    out = tmp_path / "model.svmproba"
     done = fit(credit, out, "--positive", "yes", "--tpr", 0.9, "--guarantee", "oob")
     assert done.exit_code == 0, done.output
     assert re.search(r"customer +dropped +identifier", done.stderr)
@@ -23,10 +23,12 @@ def test_end_to_end(credit, fit, tmp_path):
     assert re.search(r"home +categorical +3 categories", done.stderr)
     assert "warning: column 'customer': every record has its own" in done.stderr
     assert "Fitted on 240 records" in done.stdout
-    assert re.search(r"'yes' found +9\d\.\d %  \(true positive rate\)", done.stdout)
+    assert re.search(
+        r"'yes' found +9\d\.\d %  \d\d\.\d to \d\d\.\d % +\(true positive rate\)", done.stdout
+    )
     assert "Promised: Approximately, with confidence 90 %" in done.stdout
     assert "Not promised: " in done.stdout
-    assert os.listdir(tmp_path) == ["model.skops"]
+    assert os.listdir(tmp_path) == ["model.svmproba"]
 
 
 def test_the_saved_model_is_a_pipeline_for_python(credit, model):
@@ -48,24 +50,24 @@ def test_the_saved_model_is_a_pipeline_for_python(credit, model):
 
 
 def test_json(credit, fit, tmp_path):
-    done = fit(credit, tmp_path / "m.skops", "--positive", "yes", "--json")
+    done = fit(credit, tmp_path / "m.svmproba", "--positive", "yes", "--json")
     found = json.loads(done.stdout)
     assert found["positive"] == "yes"
     assert 0.5 < found["figures"]["auc"] <= 1
-    assert found["model"].endswith("m.skops")
+    assert found["model"].endswith("m.svmproba")
     assert any("customer" in warning for warning in found["warnings"])
     assert "Fitted on 240 records" in done.stderr
 
 
 def test_the_same_seed_the_same_model(credit, fit, tmp_path):
     for name in ("a", "b"):
-        fit(credit, tmp_path / f"{name}.skops", "--positive", "yes", "--seed", 5)
-    a, b = (svmproba.load(tmp_path / f"{name}.skops") for name in ("a", "b"))
+        fit(credit, tmp_path / f"{name}.svmproba", "--positive", "yes", "--seed", 5)
+    a, b = (svmproba.load(tmp_path / f"{name}.svmproba") for name in ("a", "b"))
     np.testing.assert_array_equal(a["svm"].coef_, b["svm"].coef_)
 
 
 def test_standard_input(credit, fit, tmp_path):
-    done = fit("-", tmp_path / "m.skops", "--positive", "yes", input=credit.read_bytes())
+    done = fit("-", tmp_path / "m.svmproba", "--positive", "yes", input=credit.read_bytes())
     assert done.exit_code == 0, done.output
 
 
@@ -75,26 +77,60 @@ def test_parquet_and_whole_number_labels(credit, fit, tmp_path):
     table["since"] = pd.Timestamp("2024-01-01")
     table["member"] = table["age"] > 40
     pq.write_table(pa.Table.from_pandas(table), tmp_path / "credit.parquet")
-    done = fit(tmp_path / "credit.parquet", tmp_path / "m.skops")
+    done = fit(tmp_path / "credit.parquet", tmp_path / "m.svmproba")
     assert done.exit_code == 0, done.output
     assert "class of interest: 1, the larger label" in done.stderr
     assert "column 'since': it looks like dates" in done.stderr
-    assert svmproba.load(tmp_path / "m.skops").classes_.tolist() == [0, 1]
+    assert svmproba.load(tmp_path / "m.svmproba").classes_.tolist() == [0, 1]
 
 
 def test_columns_as_you_asked(credit, fit, tmp_path):
     wishes = ["--drop", "amount", "--categorical", "age", "--drop", "customer"]
-    done = fit(credit, tmp_path / "m.skops", *wishes)
+    done = fit(credit, tmp_path / "m.svmproba", *wishes)
     assert re.search(r"amount +dropped +as you asked", done.stderr)
     assert re.search(r"age +categorical +as you asked", done.stderr)
     assert "warning" not in done.stderr
+
+
+@pytest.mark.parametrize("drop", ["age,amount", "age, amount"])
+def test_lists_of_columns(credit, fit, tmp_path, drop):
+    table = pd.read_csv(credit).rename(columns={"income": "income, net"})
+    table.to_csv(tmp_path / "credit.csv", index=False)
+    wishes = ["--drop", drop, "--drop", "income, net", "--categorical", "customer,home"]
+    done = fit(tmp_path / "credit.csv", tmp_path / "m.svmproba", *wishes)
+    assert done.exit_code == 0, done.output
+    about = svmproba.read_about(tmp_path / "m.svmproba")["about"]
+    roles = {column["name"]: (column["role"], column["reason"]) for column in about["columns"]}
+    for name in ("age", "amount", "income, net"):
+        assert roles[name] == ("dropped", "as you asked")
+    assert roles["home"] == ("categorical", "as you asked")
+
+
+@pytest.mark.parametrize("value", ["1e300", "-1e101"])
+@pytest.mark.parametrize("guarantee", [[], ["--tpr", 0.5, "--guarantee", "split"]])
+def test_numbers_that_are_too_large(credit, fit, tmp_path, value, guarantee):
+    table = pd.read_csv(credit).astype({"amount": str})
+    for row in range(len(table) - 9, len(table)):
+        table.loc[row, "amount"] = value
+    table.to_csv(tmp_path / "credit.csv", index=False)
+    done = fit(tmp_path / "credit.csv", tmp_path / "m.svmproba", *guarantee)
+    assert done.exit_code == 2
+    said = f"row 232 (line 233), column 'amount': {float(value):g} is too large"
+    assert said in done.stderr
+    assert "overflow" not in done.stderr
+
+
+def test_a_column_without_numbers_cannot_be_numeric(credit, fit, tmp_path):
+    done = fit(credit, tmp_path / "m.svmproba", "--numeric", "home")
+    assert done.exit_code == 2
+    assert "--numeric: column 'home': 240 cells are not numbers" in done.stderr
 
 
 def test_a_column_that_knows_the_outcome(credit, fit, tmp_path):
     table = pd.read_csv(credit)
     table["letters sent"] = np.where(table["default"] == "yes", 3, 0)
     table.to_csv(tmp_path / "leak.csv", index=False)
-    done = fit(tmp_path / "leak.csv", tmp_path / "m.skops")
+    done = fit(tmp_path / "leak.csv", tmp_path / "m.svmproba")
     assert "column 'letters sent': it almost alone separates the classes" in done.stderr
 
 
@@ -103,7 +139,7 @@ def test_records_without_a_label_are_left_out(credit, fit, tmp_path):
     lines[5] = lines[5].rpartition(",")[0] + ","
     lines[9] = lines[9].rpartition(",")[0] + ",NA"
     (tmp_path / "gaps.csv").write_text("\n".join(lines))
-    done = fit(tmp_path / "gaps.csv", tmp_path / "m.skops")
+    done = fit(tmp_path / "gaps.csv", tmp_path / "m.svmproba")
     assert (
         "2 records have no 'default' and are left out, the first in row 5 (line 6)" in done.stderr
     )
@@ -127,11 +163,11 @@ def test_records_without_a_label_are_left_out(credit, fit, tmp_path):
 def test_tables_that_nothing_can_be_learned_from(fit, tmp_path, content, message):
     data = tmp_path / "data.csv"
     data.write_text(content)
-    done = fit(data, tmp_path / "m.skops", target="y")
+    done = fit(data, tmp_path / "m.svmproba", target="y")
     assert done.exit_code == 2
     assert message.format(data) in done.stderr
     assert done.stderr.splitlines()[-1].startswith("error: ")
-    assert not (tmp_path / "m.skops").exists()
+    assert not (tmp_path / "m.svmproba").exists()
 
 
 @pytest.mark.parametrize(
@@ -154,15 +190,16 @@ def test_tables_that_nothing_can_be_learned_from(fit, tmp_path, content, message
     ],
 )
 def test_wrong_use(credit, fit, tmp_path, arguments, message):
-    done = fit(credit, tmp_path / "m.skops", *arguments)
+    done = fit(credit, tmp_path / "m.svmproba", *arguments)
     assert done.exit_code == 2
     assert message in " ".join(done.stderr.split())
     assert os.listdir(tmp_path) == []
 
 
-def test_the_model_must_have_its_ending_and_a_folder(credit, fit, tmp_path):
-    assert "--out must end with .skops" in fit(credit, tmp_path / "m.pkl").stderr
-    assert "there is no folder" in fit(credit, tmp_path / "no" / "m.skops").stderr
+def test_the_model_must_have_a_name_of_its_own_and_a_folder(credit, fit, tmp_path):
+    for name in ("m.pkl", "m.csv.gz", "m.PNG"):
+        assert "--out: a model is no " in fit(credit, tmp_path / name).stderr
+    assert "there is no folder" in fit(credit, tmp_path / "no" / "m.svmproba").stderr
 
 
 def test_an_error_while_fitting(credit, fit, tmp_path, monkeypatch):
@@ -170,10 +207,10 @@ def test_an_error_while_fitting(credit, fit, tmp_path, monkeypatch):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(training.BootstrapSVC, "fit", fail)
-    done = fit(credit, tmp_path / "m.skops")
+    done = fit(credit, tmp_path / "m.svmproba")
     assert done.exit_code == 1
     assert done.stderr.splitlines()[-1] == "error: no luck"
-    assert isinstance(fit(credit, tmp_path / "m.skops", "--debug").exception, RuntimeError)
+    assert isinstance(fit(credit, tmp_path / "m.svmproba", "--debug").exception, RuntimeError)
     assert os.listdir(tmp_path) == []
 
 
@@ -182,7 +219,57 @@ def test_many_columns_are_counted(fit, tmp_path):
     table = pd.DataFrame(rng.normal(size=(40, 45)), columns=[f"x{k}" for k in range(45)])
     table["same"], table["y"] = 1, np.where(table["x0"] > 0, "a", "b")
     table.to_csv(tmp_path / "wide.csv", index=False)
-    done = fit(tmp_path / "wide.csv", tmp_path / "m.skops", target="y")
+    done = fit(tmp_path / "wide.csv", tmp_path / "m.svmproba", target="y")
     assert "45 numeric columns" in done.stderr
     assert re.search(r"same +dropped +constant: always 1", done.stderr)
     assert "x17" not in done.stderr
+
+
+def test_a_model_that_calls_nobody_says_so(fit, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.random(400) < 0.06
+    table = pd.DataFrame({"a": rng.normal(size=400) + 0.5 * y, "b": rng.normal(size=400)})
+    table["y"] = np.where(y, "ill", "well")
+    table.to_csv(tmp_path / "rare.csv", index=False)
+    arguments = [tmp_path / "rare.csv", tmp_path / "m.svmproba", "--positive", "ill"]
+    said = " ".join(fit(*arguments, target="y").stdout.split())
+    assert "The model calls nobody 'ill': 0 of 400 records. Give costs (--costs" in said
+    assert "or a rate (--tpr 0.8)" in said
+    assert "class_weight='balanced'" in said
+    assert "The classes are not balanced" in said
+    (tmp_path / "m.svmproba").unlink()
+    done = fit(*arguments, "--costs", "fn=1000,fp=1", "--json", target="y")
+    about = json.loads(done.stdout)
+    found = {finding["name"]: finding["text"] for finding in about["findings"]}
+    assert "--costs asks for this" in found["everybody"]
+    (tmp_path / "m.svmproba").unlink()
+    done = fit(*arguments, "--tpr", 0.6, target="y")
+    assert "calls nobody" not in done.stdout
+    assert "calls almost" not in done.stdout
+
+
+def test_ten_records_have_limits_and_a_word(fit, tmp_path):
+    table = pd.DataFrame({"x": np.arange(10) + np.arange(10) % 3 / 10, "z": [0, 1] * 5})
+    table["y"] = np.where(table["x"] > 4.5, "yes", "no")
+    table.to_csv(tmp_path / "ten.csv", index=False)
+    done = fit(tmp_path / "ten.csv", tmp_path / "m.svmproba", target="y")
+    assert re.search(r"ranking +1\.000  0\.643 to 1\.000 ", done.stdout)
+    assert re.search(r"'yes' found +100\.0 %  47\.8 to 100\.0 % ", done.stdout)
+    assert "There are only 10 records, 5 of them 'yes'" in done.stdout
+
+
+def test_names_of_columns_cannot_forge_lines(fit, credit, tmp_path):
+    evil = "age\x1b[2J\nwarning: all is well"
+    table = pd.read_csv(credit).rename(columns={"age": evil})
+    table.to_parquet(tmp_path / "evil.parquet")
+    done = fit(tmp_path / "evil.parquet", tmp_path / "m.svmproba", "--bootstraps", 30)
+    assert done.exit_code == 0, done.stderr
+    assert "\x1b" not in done.output
+    assert "  age\\x1b[2J\\nwarning: all is well" in done.stderr
+
+
+def test_costs_ask_for_calibration(credit, fit, tmp_path):
+    costs = ["--positive", "yes", "--costs", "fn=5,fp=1"]
+    said = "costs need --calibration"
+    assert said in fit(credit, tmp_path / "a.svmproba", *costs, "--calibration", "none").stderr
+    assert said not in fit(credit, tmp_path / "b.svmproba", *costs, "--calibration", "platt").stderr

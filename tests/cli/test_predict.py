@@ -117,13 +117,33 @@ def test_an_unknown_category(predict, new_customers, tmp_path):
 def test_many_unknown_categories(predict, new_customers, tmp_path, monkeypatch):
     monkeypatch.setattr(scoring, "CELLS_REMEMBERED", 7)
     table = pd.read_csv(new_customers)
-    table["home"] = [f"tent {k // 2}" for k in range(60)]
+    table["home"] = [f"tent {k // 2}" for k in range(59)] + ["own"]
     table.to_csv(tmp_path / "tents.csv", index=False)
     done = predict(tmp_path / "tents.csv", "--out", tmp_path / "s.csv", "--json")
     assert "unknown category 'tent 4' 2 times, first in row 9 (line 10)" in done.stderr
     assert "at least 2 other values as well" in done.stderr
     (oddity,) = json.loads(done.stdout)["oddities"]
-    assert sum(cell["count"] for cell in oddity["cells"]) + oddity["others"] == 60
+    assert sum(cell["count"] for cell in oddity["cells"]) + oddity["others"] == 59
+
+
+@pytest.mark.parametrize("block", [200, 1 << 20])
+def test_a_column_of_which_nothing_is_known(predict, new_customers, tmp_path, monkeypatch, block):
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block)
+    table = pd.read_csv(new_customers)
+    table["home"] = np.where(table["age"] > 40, "tent", "boat")
+    table.loc[4, "home"] = None
+    table.to_csv(tmp_path / "tents.csv", index=False)
+    done = predict(tmp_path / "tents.csv", "--out", tmp_path / "s.csv")
+    assert done.exit_code == 2
+    assert "column 'home': the model knows none of its 59 cells, such as " in done.stderr
+    assert "it was fitted on 'free', 'own', 'rent'" in done.stderr
+    assert os.listdir(tmp_path) == ["tents.csv"]
+    lenient = predict(tmp_path / "tents.csv", "--lenient")
+    assert lenient.exit_code == 0
+    assert "unknown category 'tent'" in lenient.stderr
+    table["home"] = None
+    table.to_csv(tmp_path / "gaps.csv", index=False)
+    assert predict(tmp_path / "gaps.csv").exit_code == 0
 
 
 def test_a_cell_that_is_no_number(predict, new_customers, tmp_path):
@@ -137,6 +157,19 @@ def test_a_cell_that_is_no_number(predict, new_customers, tmp_path):
     assert "not a number 'a lot' once, first in row 31 (line 32); it counts as" in lenient.stderr
     gap = predict(edited(new_customers, tmp_path, 31, "amount", ""))
     assert gap.stdout == lenient.stdout
+
+
+def test_a_number_that_is_too_large(predict, new_customers, tmp_path):
+    done = predict(edited(new_customers, tmp_path, 31, "amount", "1e300"))
+    assert done.exit_code == 2
+    assert "row 31 (line 32), column 'amount': 1e+300 is too large" in done.stderr
+
+
+def test_a_kept_column_with_a_comma(predict, new_customers, tmp_path):
+    table = pd.read_csv(new_customers).rename(columns={"customer": "customer, number"})
+    table.to_csv(tmp_path / "new.csv", index=False)
+    scored = predict(tmp_path / "new.csv", "--keep", "customer, number").stdout
+    assert pd.read_csv(io.StringIO(scored)).columns[0] == "customer, number"
 
 
 def test_missing_columns(predict, new_customers, tmp_path):
@@ -183,15 +216,15 @@ def test_wrong_use(predict, new_customers, arguments, message):
 
 
 def test_files_that_are_no_models(invoke, new_customers, tmp_path):
-    assert "there is no model file" in invoke("predict", "no.skops", new_customers).stderr
-    (tmp_path / "m.skops").write_text("not a model")
-    done = invoke("predict", tmp_path / "m.skops", new_customers)
+    assert "there is no model file" in invoke("predict", "no.svmproba", new_customers).stderr
+    (tmp_path / "m.svmproba").write_text("not a model")
+    done = invoke("predict", tmp_path / "m.svmproba", new_customers)
     assert done.exit_code == 2
     assert "Traceback" not in done.output
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.repeat([0, 1], 15)
     bare = svmproba.BootstrapSVC(n_bootstraps=20, random_state=0).fit(X, y)
-    svmproba.save(bare, tmp_path / "bare.skops")
-    done = invoke("predict", tmp_path / "bare.skops", new_customers)
+    svmproba.save(bare, tmp_path / "bare.svmproba")
+    done = invoke("predict", tmp_path / "bare.svmproba", new_customers)
     assert done.exit_code == 2
     assert "was not made by svmproba fit" in done.stderr
 
@@ -200,10 +233,12 @@ def test_whole_number_labels_and_a_rate(fit, invoke, credit, new_customers, tmp_
     table = pd.read_csv(credit)
     table["default"] = (table["default"] == "yes").astype(int)
     table.to_csv(tmp_path / "credit.csv", index=False)
-    done = fit(tmp_path / "credit.csv", tmp_path / "m.skops", "--tpr", 0.95, "--costs", "fn=5,fp=1")
+    done = fit(
+        tmp_path / "credit.csv", tmp_path / "m.svmproba", "--tpr", 0.95, "--costs", "fn=5,fp=1"
+    )
     assert done.exit_code == 0, done.output
-    invoke("predict", tmp_path / "m.skops", new_customers, "--out", tmp_path / "s.parquet")
+    invoke("predict", tmp_path / "m.svmproba", new_customers, "--out", tmp_path / "s.parquet")
     scored = pq.read_table(tmp_path / "s.parquet")
     assert scored.schema.field("decision").type == pa.int64()
-    pipeline = svmproba.load(tmp_path / "m.skops")
+    pipeline = svmproba.load(tmp_path / "m.svmproba")
     assert scored["decision"].to_pylist() == pipeline.predict(pd.read_csv(new_customers)).tolist()

@@ -59,7 +59,7 @@ def test_stopped_while_it_waits_for_a_pipe(model, new_customers, tmp_path):
 
 
 def test_stopped_while_it_fits(credit, tmp_path):
-    long = ["--bootstraps", "20000", "--jobs", "1", "--out", tmp_path / "m.skops"]
+    long = ["--bootstraps", "20000", "--jobs", "1", "--out", tmp_path / "m.svmproba"]
     with start("fit", credit, "--target", "default", *long) as running:
         wait_for(lambda: b"warning" in running.stderr.readline())
         time.sleep(0.5)
@@ -84,7 +84,7 @@ def test_a_reader_that_goes_away(model, new_customers, tmp_path):
 
 
 def test_what_is_not_installed_is_named(credit, tmp_path):
-    arguments = ["fit", str(credit), "--target", "default", "--out", str(tmp_path / "m.skops")]
+    arguments = ["fit", str(credit), "--target", "default", "--out", str(tmp_path / "m.svmproba")]
     code = (
         f"import sys; sys.modules['pyarrow'] = None; sys.argv[1:] = {arguments!r}\n"
         "from svmproba.cli import main; main()"
@@ -96,3 +96,58 @@ def test_what_is_not_installed_is_named(credit, tmp_path):
     assert done.stderr == (
         "error: this needs pyarrow, which is missing: pip install 'svmproba[cli]'\n"
     )
+
+
+def kill_while_it_writes(model, rows, folder):
+    """Leave the hidden file of a command that was killed."""
+    with start("predict", model, "-", "--out", folder / "s.csv", stdin=subprocess.PIPE) as running:
+        running.stdin.write(rows)
+        running.stdin.flush()
+        wait_for(lambda: os.listdir(folder))
+        running.kill()
+        running.wait(120)
+
+
+def test_what_a_killed_command_left_is_removed_by_the_next(model, new_customers, tmp_path):
+    header, _, rows = new_customers.read_bytes().partition(b"\n")
+    long = header + b"\n" + rows * 1000
+    for _ in range(2):
+        kill_while_it_writes(model, long, tmp_path)
+        (left,) = os.listdir(tmp_path)
+        assert left.startswith(".s.")
+    (tmp_path / ".s.notes.csv").write_text("not ours")
+    with start("predict", model, new_customers, "--out", tmp_path / "s.csv") as running:
+        assert running.wait(120) == 0
+    assert sorted(os.listdir(tmp_path)) == [".s.notes.csv", "s.csv"]
+
+
+def test_the_file_of_a_command_that_still_runs_stays(model, new_customers, tmp_path):
+    header, _, rows = new_customers.read_bytes().partition(b"\n")
+    out = ["--out", tmp_path / "s.csv", "--force"]
+    with start("predict", model, "-", *out, stdin=subprocess.PIPE) as slow:
+        slow.stdin.write(header + b"\n" + rows * 1000)
+        slow.stdin.flush()
+        wait_for(lambda: os.listdir(tmp_path))
+        (left,) = os.listdir(tmp_path)
+        with start("predict", model, new_customers, *out) as quick:
+            assert quick.wait(120) == 0
+        assert sorted(os.listdir(tmp_path)) == [left, "s.csv"]
+        assert len(pd.read_csv(tmp_path / "s.csv")) == 60
+        slow.stdin.close()
+        assert slow.wait(120) == 0, slow.stderr.read()
+    assert os.listdir(tmp_path) == ["s.csv"]
+    assert len(pd.read_csv(tmp_path / "s.csv")) == 60_000
+
+
+def test_standard_input_and_output_that_are_one_file(model, new_customers, tmp_path):
+    data = tmp_path / "new.csv"
+    data.write_bytes(new_customers.read_bytes())
+    with data.open("rb") as file, data.open("ab") as end:
+        for arguments, more in (
+            (["-", "--out", data, "--force"], {"stdin": file}),
+            ([data], {"stdout": end}),
+        ):
+            with start("predict", model, *arguments, **more) as running:
+                assert b"are the same file" in running.stderr.read()
+                assert running.wait(120) == 2
+    assert data.read_bytes() == new_customers.read_bytes()

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import csv as arrow_csv
 
 from svmproba.cli import csv_blocks, tables
 from svmproba.cli.csv_blocks import end_of_records, whole_records
@@ -50,6 +51,12 @@ PLAIN = (["a", "b"], [["1", "x"], ["2", "y"]])
         (b"\xef\xbb\xbfa,b\n1,x\n2,y\n", {}),
         (b"\xef\xbb\xbfa,b\n1,x\n2,y\n", {"encoding": "utf-8"}),
         ("a,b\n1,x\n2,y\n".encode("utf-16"), {}),
+        (b"sep=;\na;b\n1;x\n2;y\n", {}),
+        (b"sep=,\r\na,b\r\n1,x\r\n2,y\r\n", {}),
+        (b"SEP=~\ra~b\r1~x\r2~y\r", {}),
+        (b"\xef\xbb\xbfsep=\t\na\tb\n1\tx\n2\ty\n", {}),
+        (b'"sep=;"\na,b\n1,x\n2,y\n', {"separator": ","}),
+        ("sep=;\na;b\n1;x\n2;y\n".encode("utf-16"), {}),
     ],
 )
 def test_the_same_table_in_many_dresses(read, content, reading):
@@ -70,6 +77,13 @@ def test_without_names(read):
     columns, rows = read(b"1,x\n2,y\n", header=False)
     assert columns == ["column1", "column2"]
     assert rows == PLAIN[1]
+
+
+def test_the_line_of_excel_counts_as_a_line(tmp_path, read):
+    assert read(b"sep=;\n1;x\n2;y\n", header=False)[1] == PLAIN[1]
+    (tmp_path / "t.csv").write_text("sep=;\na;b\n1;x\n2;y\n")
+    with open_table(str(tmp_path / "t.csv")) as file:
+        assert read_whole(file).place(2) == "row 2 (line 4)"
 
 
 def test_empty_cells_are_null_and_other_words_stay(read):
@@ -221,3 +235,14 @@ def test_a_parquet_file_with_a_damaged_middle(tmp_path):
     path.write_bytes(content)
     with open_table(str(path)) as file, pytest.raises(InputError, match="read after row 0"):
         read_whole(file)
+
+
+def test_arrow_leaves_ctrl_c_to_python(read, monkeypatch):
+    """Its handlers would lose a signal that comes while they are taken down."""
+    order = []
+    monkeypatch.setattr(pa, "enable_signal_handlers", order.append)
+    read_csv = arrow_csv.read_csv
+    note = lambda *arguments: order.append("read") or read_csv(*arguments)  # noqa: E731
+    monkeypatch.setattr(arrow_csv, "read_csv", note)
+    assert read(b"a,b\n1,x\n2,y\n") == PLAIN
+    assert order == [False, "read"]

@@ -7,7 +7,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from svmproba import BootstrapSVC, ThresholdBootstrapSVC
-from svmproba.cli.costs import Costs, call, parse_costs
+from svmproba.cli.costs import Costs, parse_costs
 from svmproba.cli.errors import InputError, Voice
 from svmproba.cli.summary import describe, in_words
 from svmproba.cli.tables import open_table
@@ -70,7 +70,7 @@ def test_twin_made_by_hand(task, wish, twin):
     np.testing.assert_array_equal(model.predict_proba(task.X), twin.predict_proba(task.X))
     assert model["svm"].promise_ == twin[-1].promise_
     assert sum(done) == 30
-    assert "_skl_callbacks" not in vars(model["svm"])
+    assert len(done) < 30  # blocks of bags, from which a pace can be told
 
 
 def test_nothing_is_learned_from_records_held_back(task):
@@ -100,7 +100,7 @@ def test_the_same_share_of_either_class_is_held_back():
 
 def test_figures_are_those_of_the_out_of_bag_decisions(task, priced):
     wish, model = priced
-    found = describe(model, task, wish, "default", ".")["figures"]
+    found = describe(model, task, wish, "default")["figures"]
     proba, positive = model["svm"].oob_proba_[:, 1], task.y == "yes"
     called = proba >= 1 / 6
     assert found["tpr"] == called[positive].mean()
@@ -112,14 +112,18 @@ def test_figures_are_those_of_the_out_of_bag_decisions(task, priced):
 
 
 def test_decisions_are_those_of_decide(task, priced):
-    wish, model = priced
+    _, model = priced
     rows = model[:-1].transform(task.X)
-    labels, cost = model["svm"].decide(rows, fn_cost=5.0, fp_cost=1.0, return_cost=True)
-    proba = model.predict_proba(task.X)[:, 1]
-    called = call(proba, 0.5, wish.costs, wants_rate=False)
-    assert np.where(called, "yes", "no").tolist() == labels.tolist()
-    np.testing.assert_allclose(wish.costs.expected(proba, called), cost)
-    assert call(proba, 0.7, wish.costs, wants_rate=True).tolist() == (proba >= 0.7).tolist()
+    expected = model["svm"].decide(rows, fn_cost=5.0, fp_cost=1.0)
+    assert set(expected) == {"yes", "no"}
+    assert model.predict(task.X).tolist() == expected.tolist()
+    assert model["svm"].costs_ == {"tp_cost": 0.0, "tn_cost": 0.0, "fn_cost": 5.0, "fp_cost": 1.0}
+
+
+def test_the_rate_decides_where_both_are_given(task):
+    both, rate = (train(task, Wish(tpr=0.9, costs=c), **FEW) for c in (Costs(9.0, 1.0), None))
+    assert both["svm"].costs_ is None
+    assert both["svm"].cut_ == rate["svm"].cut_
 
 
 @pytest.mark.parametrize(
@@ -134,7 +138,7 @@ def test_decisions_are_those_of_decide(task, priced):
 def test_every_wish_has_a_summary(credit, wish):
     task = load(credit, held_out_share=wish.held_out_share)
     model = train(task, wish, **FEW)
-    said = "\n".join(in_words(describe(model, task, wish, "default", "."), model["svm"].cut_))
+    said = "\n".join(in_words(describe(model, task, wish, "default"), model["svm"].cut_))
     assert "true positive rate" in said
     assert "Promised: " in said
     assert "nan" not in said
@@ -146,6 +150,21 @@ def test_costs_from_text():
     for text in ("fn=1", "fn=1,fp=x", "fn=1,fp=2,zz=3", "", "fn=0,fp=0", "fn=1,fp=inf"):
         with pytest.raises(InputError, match="--costs"):
             parse_costs(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fn=-5,fp=60", "--costs: fn must not be negative, got -5"),
+        ("fn=5,fp=-1", "--costs: fp must not be negative, got -1"),
+        ("fn=1,fp=1,tp=2", "fn \\+ fp > tp \\+ tn, got 1 \\+ 1 and 2 \\+ 0"),
+        ("fn=nan,fp=1", "--costs must be like"),
+    ],
+)
+def test_costs_that_decide_nothing_are_refused(text, message):
+    with pytest.raises(InputError, match=message) as caught:
+        parse_costs(text)
+    assert "_cost" not in str(caught.value)
 
 
 def test_wishes_that_do_not_go_together():
@@ -161,6 +180,6 @@ def test_wishes_that_do_not_go_together():
 
 def test_missing_words_are_nan(task):
     (home,) = [column for column in task.plan if column.name == "home"]
-    frame = frame_of(pa.table({"home": ["own", None, "?"]}), [home], ".")
+    frame = frame_of(pa.table({"home": ["own", None, "?"]}), [home])
     assert frame["home"].isna().tolist() == [False, True, True]
     assert frame["home"].dtype == object

@@ -7,7 +7,25 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
 
-from svmproba import BootstrapSVC, ProbabilitySVC, WeightedProbabilitySVC
+import svmproba
+from svmproba import (
+    BootstrapSVC,
+    ConstrainedBootstrapSVC,
+    ConstrainedSVC,
+    PosteriorProbabilitySVC,
+    ProbabilitySVC,
+    ThresholdBootstrapSVC,
+    WeightedProbabilitySVC,
+)
+
+WITH_GRIDS = [
+    BootstrapSVC,
+    ConstrainedBootstrapSVC,
+    PosteriorProbabilitySVC,
+    ProbabilitySVC,
+    ThresholdBootstrapSVC,
+    WeightedProbabilitySVC,
+]
 
 X, y = make_classification(60, 4, random_state=0)
 GRAM = X @ X.T
@@ -58,6 +76,33 @@ def test_parameters(params, message):
         small(**params).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("C", "called Cs here"), ("gamma", "called gammas here"), ("probability", "always there")],
+)
+@pytest.mark.parametrize("estimator", WITH_GRIDS)
+def test_names_of_svc(estimator, name, instead):
+    with pytest.raises(TypeError, match=f"{estimator.__name__} .* argument '{name}': .*{instead}"):
+        estimator(**{name: 1.0})
+    assert {"Cs", "gammas"} <= set(estimator().get_params())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shrinking'"):
+        estimator(shrinking=True)
+
+
+def test_several_classes_are_sent_where_they_are_taken():
+    species = np.arange(60) % 3
+    for estimator in (ConstrainedSVC(), ConstrainedBootstrapSVC(), ThresholdBootstrapSVC()):
+        with pytest.raises(ValueError, match="more than two") as caught:
+            estimator.fit(X, species)
+    named = [
+        name for name in svmproba.__all__ if f"{name}" in str(caught.value).split("classes.")[1]
+    ]
+    assert named == ["PosteriorProbabilitySVC", "ProbabilitySVC", "WeightedProbabilitySVC"]
+    for name in named:
+        model = getattr(svmproba, name)(Cs=1.0).fit(X, species)
+        assert model.predict_proba(X).shape == (60, 3)
+
+
 @pytest.mark.parametrize("estimator", [BootstrapSVC, ProbabilitySVC, WeightedProbabilitySVC])
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "all", True])
 def test_number_of_jobs(estimator, n_jobs):
@@ -82,7 +127,7 @@ def put(value):
         (X[:, :0], y, r"0 feature\(s\)"),
         (X, y[:-1], "inconsistent numbers of samples"),
         (X, np.zeros(60), "two classes, got one class only"),
-        (X, np.arange(60) % 3, "Only binary .* y has 3 classes, and multiclass is not supported"),
+        (X, np.arange(60) % 3, "Only binary .* y has 3 classes. ProbabilitySVC, .* more than two"),
         (X, np.where(np.arange(60) == 5, "rare", "usual"), "class 'rare' of y has 1"),
         (X, np.where(y == 1, 1.0, np.nan), "contains NaN"),
         (X, y + np.linspace(0, 0.5, 60), "Unknown label type"),

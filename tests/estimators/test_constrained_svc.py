@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from importlib.util import find_spec
 from itertools import combinations
 
@@ -132,9 +133,80 @@ def test_weights_are_multiplicities(data):
 def test_clashing_floors_name_the_best_second_rate(data):
     X, y = data
     with pytest.raises(
-        ValueError, match=r"floors clash: with min_tpr=0.95 .* min_tnr=0.99; .*is 0"
+        ValueError, match=r"SVM.* has min_tpr=0.95 and min_tnr=0.99.* With min_tpr=0.95 .*is 0"
     ):
         ConstrainedSVC(1.0, min_tpr=0.95, min_tnr=0.99, effort="fast").fit(X[:, 2:], y)
+
+
+def test_a_wrong_optimum_is_not_proven():
+    """Seen as "optimal" with an objective of 2.044."""
+    X, y = [[0], [0], [-1], [0], [-2], [-1]], [1, 1, 1, 0, 0, 0]
+    model = ConstrainedSVC(C=0.011, min_accuracy=0.5, solver="bb", random_state=0).fit(X, y)
+    assert model.status_ == "optimal"
+    assert model.objective_ == pytest.approx(0.066, abs=1e-5)
+
+
+def test_floors_that_can_be_had_do_not_clash():
+    X, y = [[-0.1], [-0.55], [-1.2], [0.65], [-1.03]], [1, 1, 0, 0, 0]
+    model = ConstrainedSVC(C=1.45, min_accuracy=0.7, random_state=0).fit(X, y)
+    assert model.rates_["accuracy"] >= 0.7
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-12, 1e-100])
+def test_floors_hold_whatever_the_unit_of_the_weights(data, size):
+    X, y = data
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    one, other = (
+        ConstrainedSVC(0.1 / s, min_tpr=0.9, effort="fast", random_state=0).fit(
+            X, y, sample_weight=s * weight
+        )
+        for s in (1.0, size)
+    )
+    assert other.rates_["tpr"] >= 0.9
+    assert other.objective_ == pytest.approx(one.objective_, rel=1e-6)
+
+
+def test_badly_scaled_columns_are_solved_or_named():
+    """No outcome is an internal error, a missed floor or a claim without its gap."""
+    outcomes = set()
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+        X[y == 1] += 1.0
+        X *= 10.0 ** rng.uniform(-8, 8, 3)
+        floors = ({"min_tpr": 0.8}, {"min_accuracy": 0.7}, {"min_tpr": 0.7, "min_tnr": 0.7})
+        model = ConstrainedSVC(1.0, **floors[seed % 3], effort="fast", random_state=0)
+        far = np.ptp(np.log10(np.abs(X - X.mean(0)).max(0))) >= 6
+        refusal = ""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                model.fit(X, y)
+            except ValueError as error:
+                refusal = str(error)
+        if refusal:
+            assert ("scale X first" in refusal) == far
+            assert "No SVM was found" in refusal
+            outcomes.add("refused")
+            continue
+        rates = {f"min_{name}": rate for name, rate in model.rates_.items()}
+        assert all(rates[name] >= floor for name, floor in floors[seed % 3].items())
+        assert 0 <= model.optimality_gap_ <= 1
+        assert (model.status_ == "optimal") == (model.optimality_gap_ <= 1e-6)
+        told = any("scale X first" in str(w.message) for w in caught)
+        assert told == (far and model.status_ != "optimal")
+        outcomes.add("told" if told else model.status_)
+    assert {"told", "feasible"} <= outcomes
+
+
+@pytest.mark.parametrize("rule", ["exact", "hoeffding"])
+@pytest.mark.parametrize("name", ["min_tpr", "min_tnr", "min_accuracy"])
+def test_no_confidence_in_a_rate_of_1(data, name, rule):
+    model = ConstrainedSVC(**{name: 1}, confidence=0.9, confidence_rule=rule)
+    with pytest.raises(ValueError, match=f"{name}=1 cannot be combined with confidence=0.9: no"):
+        model.fit(*data)
+    with pytest.raises(ValueError, match=r"rate must be in \[0, 1\), got 1"):
+        sample_floor(1.0, 200, 0.9, rule)
 
 
 def test_confidence_raises_the_floor(data):
@@ -264,10 +336,15 @@ def test_everything_else_works_as_in_ebb(data):
 def test_clashing_floors_are_replaced_and_told(data):
     X, y = data
     model = ConstrainedBootstrapSVC(1.0, min_tnr=1.0, **SMALL, effort="fast")
-    with pytest.warns(UserWarning, match="no known feasible point: their floors clash"):
+    asked = r"no known feasible point with min_tpr=1 and min_tnr=1: .* They are \(C=.*, bag \d+\)"
+    with pytest.warns(UserWarning, match=asked) as caught:
         model.fit(X, y)
-    assert model.replaced_.any()
-    assert np.isnan(model.duality_gap_[model.replaced_]).all()
+    (theta, bag), told = np.argwhere(model.replaced_)[0], str(caught[0].message)
+    assert f"(C={model.thetas_['C'][theta]:g}, bag {bag})" in told
+    assert not np.isnan(model.duality_gap_).any()
+    assert np.array_equal(np.isinf(model.duality_gap_), model.replaced_)
+    assert not model.proven_[model.replaced_].any()
+    assert "inf" not in model._summary()[0]
     plain = BootstrapSVC(**SMALL).fit(X, y)
     assert np.array_equal(model.intercept_[model.replaced_], plain.intercept_[model.replaced_])
 
@@ -279,3 +356,17 @@ def test_kernel_members(data):
     assert (
         model.oob_tpr_ > BootstrapSVC(**SMALL, kernel="rbf", gammas=[0.2, 1.0]).fit(X, y).oob_tpr_
     )
+
+
+@pytest.mark.parametrize("rule", ["exact", "hoeffding"])
+def test_floors_share_the_confidence(data, rule):
+    """Two floors at 90 %: each may fail with 5 %."""
+    X, y = data
+    model = ConstrainedSVC(
+        0.1, min_tpr=0.5, min_tnr=0.4, confidence=0.9, confidence_rule=rule, effort="fast"
+    ).fit(X, y)
+    assert model.floors_ == {
+        "min_tpr": pytest.approx(sample_floor(0.5, 20, 0.95, rule)),
+        "min_tnr": pytest.approx(sample_floor(0.4, 40, 0.95, rule)),
+    }
+    assert model.floors_["min_tpr"] > sample_floor(0.5, 20, 0.9, rule)

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
 from svmproba import CEBB1, BootstrapSVC, ThresholdBootstrapSVC
-from svmproba.bootstrap.guarantee import order_statistic
+from svmproba.bootstrap.guarantee import bag_scores, jackknife_plus, order_statistic
 
 SMALL = {"Cs": [0.05, 0.5, 5.0], "n_bootstraps": 60, "random_state": 0}
 
@@ -212,6 +212,28 @@ def test_oob_and_jackknife_promises(model, calibrated):
     assert rates(other.predict(fresh_X), fresh_y)[1] > 0.8
 
 
+@pytest.mark.parametrize("wish", [{"tpr": 0.9}, {"tnr": 0.8}])
+def test_jackknife_rates_are_known_out_of_bag(model, calibrated, data, wish):
+    """The twin judges each training record as a new one, by the bags without it alone."""
+    X, y = data
+    sign, rate = (1, wish["tpr"]) if "tpr" in wish else (-1, wish["tnr"])
+    for fitted in (model, calibrated):
+        cut = fitted.with_rate(guarantee="jackknife+", **wish)
+        own = sign * (cut.oob_scores_ / cut.score_scales_[:, np.newaxis]).mean(axis=0)
+        scores = cut.coef_ @ X.T + cut.intercept_[:, :, np.newaxis]
+        by_bag = sign * (scores / cut.score_scales_[:, np.newaxis, np.newaxis]).mean(axis=0).T
+        left_out, of_class = cut.counts_.T == 0, y == (sign > 0)
+        called = np.empty(len(y), dtype=bool)
+        for i, bags in enumerate(left_out):
+            others = of_class & (np.arange(len(y)) != i)
+            left = left_out[others][:, bags]
+            accepted = jackknife_plus(own[others], left, by_bag[i : i + 1, bags], rate)[0]
+            called[i] = accepted == (sign > 0)
+        tpr, tnr = rates(called, y)
+        assert (cut.oob_tpr_, cut.oob_tnr_) == pytest.approx((tpr, tnr), abs=0.03)
+        assert cut.oob_score_ == pytest.approx(np.mean(called == y), abs=0.03)
+
+
 def test_too_few_records_for_a_promise(data):
     X, y = data
     few = BootstrapSVC(**SMALL).fit(X[:30], y[:30])
@@ -335,3 +357,45 @@ def test_invariants_on_random_tables(seed, rate):
     assert cut.oob_tpr_ >= rate
     assert cut.threshold_ <= 0
     assert np.all(cut.predict_proba(X)[:, 1] >= model.predict_proba(X)[:, 1])
+
+
+def test_one_half_counts_as_positive_out_of_bag(data):
+    """With few bags and one C, many shares are exactly one half."""
+    X, y = data
+    model = ThresholdBootstrapSVC(0.1, Cs=[0.05], n_bootstraps=20, random_state=0).fit(X, y)
+    P = model.oob_proba_[:, 1]
+    assert (P[y == 1] == 0.5).any()
+    assert model.oob_tpr_ == (P[y == 1] >= 0.5).mean()
+    assert model.oob_tnr_ == (P[y == 0] < 0.5).mean()
+
+
+def test_a_slack_target_leaves_the_cut_of_calibrated_probabilities_at_one_half(calibrated):
+    assert calibrated.with_rate(tpr=0.1).cut_ == 0.5
+    assert calibrated.with_rate(tnr=0.1).cut_ == 0.5
+
+
+@pytest.mark.parametrize("wish", [{"tpr": 0.97}, {"tnr": 0.97}])
+def test_jackknife_labels_are_those_of_the_rule(model, calibrated, wish):
+    """Probabilities on the wrong side move just over the cut, whichever side that is."""
+    X, _ = table(500, seed=3)
+    (sign,) = (1 if name == "tpr" else -1 for name in wish)
+    for fitted in (model, calibrated):
+        cut = fitted.with_rate(**wish, guarantee="jackknife+")
+        scores = np.moveaxis(fitted.coef_ @ X.T + fitted.intercept_[:, :, np.newaxis], 2, 0)
+        own = (fitted.oob_scores_ / fitted.score_scales_[:, np.newaxis]).mean(axis=0)
+        chosen = fitted._positive == (sign > 0)
+        new = sign * bag_scores(scores, fitted.score_scales_)
+        left_out = (fitted.counts_[:, chosen] == 0).T
+        of_class = jackknife_plus(sign * own[chosen], left_out, new, 0.97)
+        assert np.array_equal(cut.predict(X), (of_class == (sign > 0)).astype(int))
+        assert not np.array_equal(cut.predict(X), fitted.predict(X))
+
+
+@pytest.mark.parametrize(("n_plus", "n_kept"), [(2, 2), (3, 2), (10, 2), (40, 4)])
+def test_split_leaves_two_records_of_each_class_at_least(n_plus, n_kept):
+    y = np.repeat([0, 1], [60, n_plus])
+    model = ThresholdBootstrapSVC(0.8, guarantee="split", calibration_size=0.9, random_state=0)
+    held, kept = model._draw_held_out(y, None)
+    assert np.array_equal(np.sort(np.append(held, kept)), np.arange(len(y)))
+    assert (y[kept] == 1).sum() == n_kept
+    assert (y[kept] == 0).sum() == 6

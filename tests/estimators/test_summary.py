@@ -44,7 +44,7 @@ def test_rates_that_are_not_known_are_not_told(data):
     model = (
         ThresholdBootstrapSVC(0.8, per_theta=True, **SMALL)
         .fit(X, y)
-        .with_rate(tpr=0.8, guarantee="jackknife+")
+        .with_rate(tpr=0.8, per_theta=True)
     )
     assert "rates not known" in model._repr_html_()
 

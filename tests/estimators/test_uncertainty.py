@@ -139,6 +139,18 @@ def test_sampling_interval_of_vote_shares(models, data):
     assert found == pytest.approx(np.column_stack(expected[:2]))
 
 
+def test_like_records_have_like_intervals_with_few_bags():
+    """Records on a line, neighbours all but equal: no interval jumps, or holds most of [0, 1]."""
+    X, y = make_classification(800, 4, n_informative=3, n_redundant=0, flip_y=0.1, random_state=0)
+    model = BootstrapSVC([0.5], n_bootstraps=50, calibration="platt", random_state=0).fit(X, y)
+    line = np.linspace(-1, 1, 200)[:, np.newaxis] * model.coef_.mean(axis=(0, 1))
+    with pytest.warns(UserWarning, match="could not be estimated"):
+        lower, upper = model.predict_proba_interval(line).T
+    widths = upper - lower
+    assert np.max(np.abs(np.diff(np.log(widths)))) < np.log(1.3)
+    assert widths.max() < 0.5
+
+
 @pytest.mark.parametrize("name", CALIBRATIONS)
 @pytest.mark.parametrize("kind", ["simulation", "sampling"])
 def test_calibrated_intervals_hold_the_probability(models, data, name, kind):

@@ -89,7 +89,7 @@ def test_displays_share_axes(data):
 
 
 def test_rule_beyond_all_probabilities_is_told_too():
-    display = CostCurveDisplay.from_predictions([0, 1], [0.3, 0.6], fp_cost=-1, fn_cost=3)
+    display = CostCurveDisplay.from_predictions([0, 1], [0.3, 0.6], fp_cost=0, tn_cost=1, fn_cost=3)
     assert display.cut_by_costs < 0
     assert display.cost_at(display.cut_by_costs) == display.curve.cost[0]
 
@@ -99,3 +99,14 @@ def test_bad_input_is_named():
         CostCurveDisplay.from_predictions([0, 1], [0.3, 0.6], fp_cost=0, fn_cost=0)
     with pytest.raises(ValueError, match="fp_cost must be a finite number or 2"):
         CostCurveDisplay.from_predictions([0, 1], [0.3, 0.6], fp_cost=[1, 2, 3])
+
+
+def test_baselines_are_drawn_once_on_shared_axes(predicted):
+    y, p = predicted
+    first = CostCurveDisplay.from_predictions(y, p, fn_cost=4, name="one")
+    before = [line.get_label() for line in first.ax_.lines]
+    CostCurveDisplay.from_predictions(y, p**2, fn_cost=4, name="two", ax=first.ax_)
+    after = [line.get_label() for line in first.ax_.lines]
+    repeated = [label for label in after if after.count(label) > 1 and not label.startswith("_")]
+    assert repeated == []
+    assert len(set(after) & set(before)) >= 2

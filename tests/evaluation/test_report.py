@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, confusion_matrix, log_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from svmproba import BootstrapSVC, ConstrainedBootstrapSVC, ThresholdBootstrapSVC
 from svmproba.evaluation import report_html, write_report
-from svmproba.evaluation._report_figures import auc_with_error, report_figures
+from svmproba.evaluation._report_figures import report_figures
 from svmproba.evaluation._report_records import DEMANDS
 
 pytest.importorskip("jinja2", reason="the report needs jinja2")
@@ -67,13 +67,61 @@ def test_the_present_cut_is_the_cut_of_predict(model, new_data):
         assert sum(present["per_thousand"]) == 1000
 
 
-def test_costs_decide_where_no_rate_was_asked_for(calibrated, new_data):
+def test_costs_of_the_model_decide(calibrated, new_data):
     X, y = new_data
-    about = {"costs": {"fn": 9.0, "fp": 1.0, "tp": 0.0, "tn": 0.0}, "wants_rate": False}
-    present = report_figures(calibrated, X, y, about)["present"]
+    priced = calibrated.with_costs(fn_cost=9, fp_cost=1)
+    figures = report_figures(priced, X, y)
+    present = figures["present"]
     decided = calibrated.decide(X, fn_cost=9, fp_cost=1)
     assert (present["tp"], present["fp"]) == counts(y, decided, "yes")
-    assert present["cut"] == pytest.approx(0.1)
+    assert (present["cut"], present["proba_cut"]) == (0.1, 0.1)
+    assert (present["oob_tpr"], present["oob_tnr"]) == (priced.oob_tpr_, priced.oob_tnr_)
+    assert figures["by_cost"]
+    assert (figures["costs"]["fn"], figures["costs"]["given"]) == (9, True)
+
+
+def test_costs_that_are_only_told_decide_nothing(calibrated, new_data):
+    X, y = new_data
+    figures = report_figures(calibrated, X, y, {"costs": {"fn": 9.0, "fp": 1.0}})
+    present = figures["present"]
+    assert (present["tp"], present["fp"]) == counts(y, calibrated.predict(X), "yes")
+    assert not figures["by_cost"]
+
+
+@pytest.mark.parametrize("fitted", ["costs", "jackknife+"])
+def test_out_of_bag_rates_at_the_present_threshold_are_told(data, new_data, fitted):
+    model = ThresholdBootstrapSVC(0.9, guarantee="jackknife+", **SMALL).fit(*data)
+    about = None
+    if fitted == "costs":
+        model = BootstrapSVC(**SMALL, calibration="platt").fit(*data)
+        if hasattr(model, "with_costs"):
+            model = model.with_costs(fn_cost=4, fp_cost=1)
+        about = {"costs": {"fn": 4, "fp": 1}, "wants_rate": False}
+    present = report_figures(model, *new_data, about)["present"]
+    if fitted == "costs":
+        called, positive = model.oob_proba_[:, 1] >= 0.2, data[1] == "yes"
+        assert present["oob_tpr"] == called[positive].mean()
+        assert present["oob_tnr"] == (~called[~positive]).mean()
+    page = report_html(model, *new_data, about=about)
+    assert 'data-live="oob-tpr">–' not in page
+    assert 'data-live="oob-tnr">–' not in page
+
+
+def test_the_page_tells_what_to_know(data, new_data):
+    X, y = data
+    rare = np.flatnonzero((y == "no") | (np.cumsum(y == "yes") <= 8))
+    model = BootstrapSVC(**SMALL, calibration="platt").fit(X[rare] * [0.1, 1.0], y[rare])
+    page = report_html(model, X[rare] * [0.1, 1.0], y[rare], about={"warnings": ["Look <here>."]})
+    assert "To know before you trust this page" in page
+    assert "The model calls nobody yes: 0 of " in page
+    assert "Give costs, or demand a rate as below." in page
+    assert "The classes are not balanced" in page
+    assert "8 of them yes: so few say little" in page
+    assert "<li>Look &lt;here&gt;.</li>" in page
+    fine = report_html(BootstrapSVC(**SMALL, calibration="platt").fit(X, y), *new_data)
+    assert "calls nobody" not in fine
+    assert "so few say little" not in fine
+    assert "Column &#39;column 1&#39; alone orders the records almost as well" in fine
 
 
 def test_measures_are_those_of_scikit_learn(calibrated, new_data):
@@ -85,16 +133,9 @@ def test_measures_are_those_of_scikit_learn(calibrated, new_data):
     assert quality["log_loss"][0] == pytest.approx(log_loss(y, proba))
     errors = ((y == "yes") - proba) ** 2
     assert quality["mse_plus"][0] == pytest.approx(errors[y == "yes"].mean())
-    assert quality["mse"][1] == pytest.approx(errors.std(ddof=1) / np.sqrt(len(y)))
+    half = stats.t.ppf(0.975, len(y) - 1) * errors.std(ddof=1) / np.sqrt(len(y))
+    assert quality["mse"][2] - quality["mse"][0] == pytest.approx(half)
     assert sum(quality["counts"]) == sum(point["n"] for point in quality["curve"]) == len(y)
-
-
-def test_error_of_the_auc_from_all_pairs():
-    rng = np.random.default_rng(0)
-    positive, P = rng.random(60) < 0.4, np.round(rng.random(60), 1)
-    wins = (P[positive][:, None] > P[~positive]) + 0.5 * (P[positive][:, None] == P[~positive])
-    variance = sum(wins.mean(axis=k).var(ddof=1) / wins.shape[1 - k] for k in (0, 1))
-    assert auc_with_error(positive, P) == pytest.approx((wins.mean(), np.sqrt(variance)))
 
 
 def test_training_records_are_recognised_and_judged_out_of_bag(model, data, new_data):

@@ -15,7 +15,6 @@ from svmproba.links import (
     AutoLink,
     BetaLink,
     IsotonicLink,
-    IsotonicMixtureLink,
     PlattLink,
     QuadraticLink,
     SplineLink,
@@ -36,7 +35,6 @@ ONE_SCORE = {
 ALL = {
     **ONE_SCORE,
     "stack": StackLink,
-    "isotonic_mixture": IsotonicMixtureLink,
     "auto": AutoLink,
 }
 

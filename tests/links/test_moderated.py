@@ -41,3 +41,9 @@ def test_bad_input():
         ModeratedLink(n_bootstraps=1)
     with pytest.raises(ValueError, match=r"variance must not be negative, got -1\.0"):
         ModeratedLink().predict([0.0], variance=[-1.0])
+
+
+@pytest.mark.parametrize("variance", [[1.0, -1.0], [np.nan, 1.0]])
+def test_one_bad_variance_among_good_ones(variance):
+    with pytest.raises(ValueError, match="variance must not be negative"):
+        ModeratedLink().predict([0.0, 0.0], variance=variance)

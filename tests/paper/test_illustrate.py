@@ -89,3 +89,11 @@ def test_dots_hold_every_record_once():
     sizes = np.array([9] * 7 + [8] * 5)
     assert np.sum(shares * sizes) == pytest.approx(y.sum())
     assert len(paper_figures.empirical_probability(score[:3], y[:3])[0]) == 1
+
+
+def test_the_doubtful_record_divides_the_members(material):
+    model, rows, _ = material.held_out("wisconsin")
+    row, scores = illustrate._doubtful_record(material)
+    shares = (illustrate.best_theta_scores(model, rows) > 0).mean(axis=0)
+    assert abs((scores > 0).mean() - 0.5) == np.abs(shares - 0.5).min()
+    assert (rows == row).all(axis=1).any()

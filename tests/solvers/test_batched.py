@@ -9,7 +9,7 @@ from scipy import sparse
 from svmproba.solvers import devices
 from svmproba.solvers.devices import memory_budget, resolve_device
 from svmproba.solvers.engine import fit_ensemble
-from svmproba.solvers.problem import certify
+from svmproba.solvers.problem import certify, row_reach
 
 from .twins import CASES, CLOSED_FORMS, TRIVIAL, bags, closed_form, objective, records, scores_of
 
@@ -97,9 +97,10 @@ def test_certificate_on_the_device_is_that_of_problem(seed):
     moved = (torch.as_tensor(part) for part in (rows, signs, targets))
     table = batched_newton.make_table(*moved, 10**9)
     flat = [torch.as_tensor(part).flatten(0, 1).clone() for part in (bounds, point, shares)]
-    found, margins = batched.certify_tensors(
-        table.rows, table.sums, torch.as_tensor(targets), *flat
-    )
+    reach = row_reach(rows)
+    reach = reach._replace(inner=torch.as_tensor(reach.inner), outer=torch.as_tensor(reach.outer))
+    fixed = (table.rows, table.sums, reach, torch.as_tensor(targets))
+    found, margins = batched.certify_tensors(*fixed, *flat)
     np.testing.assert_allclose(found.numpy().reshape(gap.shape), gap, rtol=1e-12)
     np.testing.assert_allclose(margins.numpy().reshape(scores.shape), signs * scores, rtol=1e-9)
 
@@ -180,7 +181,8 @@ def test_a_block_stays_within_its_budget(monkeypatch):
     counts = bags(signs, 200).astype(np.uint8)
     monkeypatch.setattr(devices, "CPU_BYTES", 4 * 2**20)
     path, grid = (np.zeros((2, 11)), np.zeros((2, 500))), np.array([0.1, 1.0])
-    task = batched.make_task(rows, signs, np.ones(500), None, grid, 1e-3, path, counts, CPU)
+    fixed = (rows, row_reach(rows), signs, np.ones(500), None, grid, 1e-3)
+    task = batched.make_task(*fixed, path, counts, CPU)
     size = batched.block_size(500, 11, 2, 200, CPU)
     assert 1 < size < 200
     with torch.autograd.profiler.profile(profile_memory=True, use_kineto=True) as profile:

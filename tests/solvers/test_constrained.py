@@ -109,7 +109,7 @@ def test_moves_end_at_the_solution(case):
     """From one random choice of hard margins and C to the next."""
     data = CASES[case]()
     rows, signs, weight = data.rows, data.signs, data.counts[0]
-    bag = prepare(rows, signs, weight, 1)
+    bag = prepare(rows, signs, weight, 1, np.zeros(1, np.uint8))
     task, p = bag.task, bag.task.p
     rng = np.random.default_rng(0)
     p.f[0, 0], p.f[0, 1] = 0.1 * bag.alpha, 0.1 * task.base
@@ -132,7 +132,7 @@ def test_moves_end_at_the_solution(case):
 
 def test_a_cutoff_ends_a_move_only_above_it():
     rows, signs = records(60, 4, 3)
-    bag = prepare(rows, signs, np.ones(60), 1)
+    bag = prepare(rows, signs, np.ones(60), 1, np.zeros(1, np.uint8))
     task, p = bag.task, bag.task.p
     p.f[0, 0], p.f[0, 1] = bag.alpha, task.base
     move(p, task.base, np.inf, False, task.tally)
@@ -156,7 +156,7 @@ def test_polish_finds_the_best_bias(seed, floors, ties):
     weight = rng.integers(0, 3, n).astype(float)
     weight[:2] = 1.0
     coef = rng.normal(size=2) * 3.0
-    need = needed_mass(signs, weight, **FLOORS[floors])
+    need, rest = needed_mass(signs, weight, **FLOORS[floors]), (signs, weight)
     scores, values = rows @ coef, []
     edges = signs - scores
     for b in [*edges, *(edges[:, None] + edges).ravel() / 2.0]:
@@ -167,8 +167,11 @@ def test_polish_finds_the_best_bias(seed, floors, ties):
             slack = np.maximum(1 - signs * (scores + b), 0.0)
             values.append(0.5 * coef @ coef + weight @ slack)
     found = polish(rows, signs, weight, 1.0, need, coef)
-    if not values:
-        assert found is None or found[2] == pytest.approx(min(values, default=found[2]))
+    if not values:  # none, or by weights that are larger by up to 1e-4
+        larger = found is not None and np.linalg.norm(found[0]) > (1 + 1e-9) * np.linalg.norm(coef)
+        assert found is None or (
+            larger and np.all(rates(rows @ found[0] + found[1], *rest) >= need)
+        )
         return
     assert found is not None
     assert found[2] == pytest.approx(min(values), rel=1e-7)
@@ -318,7 +321,7 @@ def test_clashing_floors():
         assert found.coef is None
     need = needed_mass(signs, np.ones(40), min_tpr=1.0, min_tnr=0.9)
     found = solve_constrained(rows, signs, 1.0, need=need, effort=100)
-    assert found.status == "no_feasible_point_found"
+    assert found.status == "infeasible"  # the search goes on by branching where it found nothing
 
 
 def test_both_floors_that_only_a_large_margin_satisfies():

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from fractions import Fraction
 from pathlib import Path
 
 import joblib
@@ -429,3 +430,59 @@ def test_compiled_code_is_cached_when_the_package_is_read_only(read_only_package
 def test_nothing_is_cached_when_no_folder_can_be_written(read_only_package):
     missing = "/proc/nonexistent"
     run(TINY_FIT, path=read_only_package, HOME=missing, LOCALAPPDATA=missing)
+
+
+def exact_objective(rows, signs, bounds, coef, intercept):
+    """Primal value of the numbers as they are, with no rounding at all."""
+    w, b = [Fraction(x) for x in coef.tolist()], Fraction(float(intercept))
+    value = sum(x * x for x in w) / 2
+    for row, sign, c in zip(rows.tolist(), signs.tolist(), bounds.tolist(), strict=True):
+        score = sum(x * Fraction(a) for x, a in zip(w, row, strict=True)) + b
+        value += Fraction(c) * max(Fraction(0), 1 - Fraction(sign) * score)
+    return value
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch"])
+@pytest.mark.parametrize("form", ["dense", "sparse", "wide"])
+@pytest.mark.parametrize("shift", [0.0, 1e4, 1e8])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_gaps_are_bounds_in_exact_arithmetic(shift, form, noise, device):
+    """Of the shifted columns too, whose best value is that of the others: the bias is free."""
+    if device == "torch":
+        pytest.importorskip("torch")
+    rows, signs = records(40, 50 if form == "wide" else 4, noise=noise)
+    rows = np.round(rows * 1024) / 1024  # so that the shift loses no digit
+    counts, grid = bags(signs, 2), np.array([0.1, 10.0, 1000.0])
+    moved = rows + shift
+    assert (moved - shift == rows).all()
+    best = fit_ensemble(rows, signs, counts, grid, tol=1e-9)
+    map_, mapped = fit_features(sparse.csr_array(moved) if form == "sparse" else moved)
+    fit = fit_ensemble(mapped, signs, counts, grid, tol=1e-7, device=device)
+    coef = map_.input_coef(fit.coef)
+    for k, C in enumerate(grid):
+        for b, count in enumerate(counts):
+            known = exact_objective(rows, signs, C * count, best.coef[k, b], best.intercept[k, b])
+            value = exact_objective(moved, signs, C * count, coef[k, b], fit.intercept[k, b])
+            assert value - known <= Fraction(float(fit.gap[k, b])) * value
+    if shift < 1e8 and form == "dense":
+        assert fit.gap.max() <= 1e-6  # no idle bound
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_blocks_in_other_threads_are_told_to_stop(error, monkeypatch):
+    """Or they would go on after Ctrl-C, and the interpreter would wait for them at its end."""
+    flags, solve = [], engine.solve_block
+
+    def note(shared, counts, stop):
+        flags.append(stop)
+        return solve(shared, counts, stop)
+
+    def fail(n_bags):
+        raise error
+
+    monkeypatch.setattr(engine, "solve_block", note)
+    rows, signs = records(50, 3)
+    with pytest.raises(error):
+        fit_ensemble(rows, signs, bags(signs, 6), GRID, n_jobs=1, report=fail)
+    assert flags
+    assert all(flag[0] == 1 for flag in flags)

@@ -24,3 +24,10 @@ def test_too_few_records(rule, needed):
     with pytest.raises(ValueError, match=f"needs at least {needed} records of the class .* got 20"):
         sample_floor(0.9, 20, 0.95, rule)
     assert sample_floor(0.9, needed, 0.95, rule) <= 1
+
+
+@pytest.mark.parametrize("confidence", [0.1, 0.3, 0.5])
+def test_a_floor_is_never_below_the_rate(confidence):
+    """Not even where the test believes anything."""
+    for n in range(20, 40):
+        assert sample_floor(0.5, n, confidence) >= 0.5

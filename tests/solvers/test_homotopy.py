@@ -9,6 +9,8 @@ from sklearn.preprocessing import scale
 
 from svmproba.solvers import bag_blocks, engine, homotopy
 from svmproba.solvers.engine import fit_ensemble
+from svmproba.solvers.problem import Problem
+from svmproba.solvers.rows import signed_rows
 
 from .twins import Instance, clarabel_solution, objective
 
@@ -134,3 +136,70 @@ def test_overlapping_tables_take_newton_steps(walked):
     rows, signs = gaussians(4, distance=1.0)
     fit_ensemble(rows, signs, draw(len(rows)), GRID[:2])
     assert walked == []
+
+
+def signed(x, signs):
+    """Problem with one column."""
+    table, _ = signed_rows(np.asarray(x, dtype=float)[:, None], signs)
+    return Problem(table, 1, signs, np.ones(len(signs)), None)
+
+
+@pytest.mark.parametrize(("n", "most"), [(100, 10), (440, 44), (460, 45), (2000, 45)])
+def test_a_tenth_or_45_records_may_be_on_the_wrong_side(n, most):
+    for n_wrong in (most, most + 1):
+        signs = np.where(np.arange(n) < n // 2, 1.0, -1.0)
+        x = signs.copy()
+        x[:n_wrong] = -1.0
+        assert homotopy._nearly_separable(signed(x, signs)) == (n_wrong == most)
+
+
+def test_one_class_alone_is_not_separable():
+    for sign in (1.0, -1.0):
+        assert not homotopy._nearly_separable(signed(np.arange(5.0), np.full(5, sign)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "taken"),
+    [
+        ("_MOST_NUMBERS", 80 * 8, True),
+        ("_MOST_NUMBERS", 80 * 8 - 1, False),
+        ("_SHORT", 50, True),
+        ("_SHORT", 0, False),
+    ],
+)
+def test_exact_paths_are_for_small_tables_and_short_ways(monkeypatch, walked, name, value, taken):
+    rows, signs = gaussians(0)
+    assert signed_rows(rows, signs)[1] == 8
+    monkeypatch.setattr(homotopy, name, value)
+    fit = fit_ensemble(rows, signs, draw(len(rows)), GRID)
+    assert walked == [len(GRID)] * (N_BAGS if taken else 0)
+    assert fit.gap.max() <= 1e-3
+
+
+def test_exact_paths_leave_hard_margins_alone(monkeypatch, walked):
+    walk_path, tried = homotopy.walk_path, []
+    note = lambda *arguments: tried.append(1) or walk_path(*arguments)  # noqa: E731
+    monkeypatch.setattr(homotopy, "walk_path", note)
+    rows, signs = gaussians(0)
+    counts = draw(len(rows)).astype(float)
+    counts[:, 0] = np.inf
+    fit = fit_ensemble(rows, signs, counts, GRID)
+    assert tried == []
+    assert walked == []
+    assert fit.gap.max() <= 1e-3
+
+
+def test_one_long_way_among_the_first_bags_is_enough(monkeypatch, walked):
+    """The others would be as long: Newton steps take them all."""
+    walk_path, calls = homotopy.walk_path, []
+
+    def stuck(*arguments):
+        calls.append(walk_path(*arguments))
+        return calls[-1] - (len(calls) == 3)
+
+    monkeypatch.setattr(homotopy, "walk_path", stuck)
+    rows, signs = gaussians(0)
+    fit = fit_ensemble(rows, signs, draw(len(rows)), GRID)
+    assert calls == [1, len(GRID), len(GRID)]  # the full sample at one C, then bags
+    assert walked == []
+    assert fit.gap.max() <= 1e-3

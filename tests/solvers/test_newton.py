@@ -17,6 +17,7 @@ from .twins import (
     CASES,
     CLOSED_FORMS,
     LIBSVM_CANNOT,
+    Instance,
     bags,
     clarabel_solution,
     closed_form,
@@ -291,3 +292,27 @@ def test_every_record_with_both_labels_teaches_nothing(seed, n, d, noise):
     least = 2 * GRID[:, None] * (counts * named["weight"]).sum(axis=1) / 2
     assert ((0.5 * fit.coef**2).sum(axis=-1) <= 2 * TIGHT * least).all()
     assert (np.abs(fit.intercept) <= 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-8])
+@pytest.mark.parametrize(
+    ("n", "d", "seed", "n_hard", "noise"),
+    [(100, 3, 0, 3, 0.0), (100, 3, 1, 10, 0.0), (60, 20, 4, 6, 1.0), (300, 4, 6, 1, 0.5)],
+)
+def test_bags_with_hard_margins_need_no_second_start(n, d, seed, n_hard, noise, tol, monkeypatch):
+    """More than four bags: they start from the full sample and work on the rows near the margin."""
+    solve_again, calls = bag_blocks.solve_again, []
+    again = lambda *arguments: calls.append(1) or solve_again(*arguments)  # noqa: E731
+    monkeypatch.setattr(bag_blocks, "solve_again", again)
+    rows, signs = records(n, d, seed, noise)
+    counts = bags(signs, 8, seed)
+    counts[:, np.random.default_rng(seed).choice(n, n_hard, replace=False)] = np.inf
+    grid = 2.0 ** np.arange(-5.0, 6.0)
+    fit = fit_ensemble(rows, signs, counts, grid, tol=tol)
+    assert calls == []
+    assert fit.gap.max() <= tol
+    for k in (0, 5, 10):
+        bounds = np.where(np.isinf(counts[0]), np.inf, grid[k] * counts[0])
+        instance = Instance(rows, signs, np.ones(n), bounds)
+        value = objective(instance, fit.coef[k, 0], fit.intercept[k, 0])
+        assert value == pytest.approx(clarabel_solution(instance).value, rel=1.1 * tol)

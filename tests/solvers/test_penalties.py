@@ -36,7 +36,13 @@ def path():
     here = weight > 0.0
     rows, signs, weight = rows[here], signs[here], weight[here]
     needs = np.array([needed_mass(signs, weight, **floors) for floors in FLOORS])
-    return rows, signs, weight, needs, *penalty_path(rows, signs, weight, GRID, needs)
+    return (
+        rows,
+        signs,
+        weight,
+        needs,
+        *penalty_path(rows, signs, weight, GRID, needs, np.zeros(1, np.uint8)),
+    )
 
 
 def test_points_are_feasible_and_worth_what_they_say(path):
@@ -72,7 +78,7 @@ def test_hard_margins_missed_by_a_little_still_prove_something(path):
     rows, signs, weight, _, _, bound = path
     table, width = signed_rows(rows, signs)
     problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), None)
-    work = penalties._Work(problem, new_state(problem, width), rows, weight)
+    work = penalties._Work(problem, new_state(problem, width), rows, weight, np.zeros(1, np.uint8))
     bounds = np.where(signs > 0.0, np.inf, GRID[1] * weight)
     point, alphas = penalties._solve(work, bounds, np.zeros(width))
     missed = penalties._bound(work, bounds, 0.99 * point, alphas)
@@ -83,7 +89,7 @@ def test_wide_tables_need_no_kernel_matrix():
     rows, signs = records(300, DIRECT_WIDTH + 20, 5)
     weight, C = np.ones(300), 1e-3
     needs = np.array([needed_mass(signs, weight), needed_mass(signs, weight, min_tpr=1.0)])
-    points, bound = penalty_path(rows, signs, weight, np.array([C]), needs)
+    points, bound = penalty_path(rows, signs, weight, np.array([C]), needs, np.zeros(1, np.uint8))
     for k, hard in enumerate((False, True)):
         bounds = np.where(hard & (signs > 0.0), np.inf, C * weight)
         exact = clarabel_solution(Instance(rows, signs, np.ones(300), bounds)).value
@@ -129,7 +135,7 @@ def _tied(n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_ties_do_not_stop_the_moves():
     """Hundreds of records on their margin at once, as in churn."""
     rows, signs = _tied(900)
-    bag = prepare(rows, signs, np.ones(900), 1)
+    bag = prepare(rows, signs, np.ones(900), 1, np.zeros(1, np.uint8))
     task, p = bag.task, bag.task.p
     first = 1e-4
     p.f[0, CAP], p.f[0, ALPHA] = first * task.base, first * bag.alpha

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from svmproba.solvers.problem import certify, product
+from svmproba.solvers.problem import Reach, certify, certify_tensors, product, row_reach, stretch
 from svmproba.solvers.problem import relative_gap as compiled_gap
 
 from .twins import CLOSED_FORMS, TRIVIAL, Instance, clarabel_solution, closed_form, objective
@@ -128,8 +128,10 @@ def test_a_model_that_is_not_a_number_has_an_infinite_gap():
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_gap_is_zero_at_the_optimum(name):
     instance, coef, intercept, alpha = closed_form(name)
+    coef, intercept = np.array(coef, dtype=float), np.array(intercept, dtype=float)
+    stretch(coef, intercept, instance.targets, row_reach(instance.rows))
     gap, scores, used = certify_one(instance, coef, intercept, alpha)
-    assert gap <= 1e-14
+    assert gap <= 1e-13  # the bounds of some hundred roundings
     np.testing.assert_array_equal(scores, instance.rows @ coef + intercept)
     np.testing.assert_array_equal(used, alpha * instance.signs)
 
@@ -214,3 +216,23 @@ def test_relative_gap():
     assert relative_gap(np.inf, 1.0) == np.inf
     assert relative_gap(np.nan, 1.0) == np.inf
     assert relative_gap(1.0, np.nan) == np.inf
+
+
+def test_an_objective_that_is_all_but_zero_counts_as_solved():
+    """One class alone: the least value is 0, and any rounding error is as large as the value."""
+    rows, signs, ones = np.array([[1.0], [2.0]]), np.ones(2), np.ones(2)
+    gap, _, used = certify_one(Instance(rows, signs, ones, ones), [1e-9], 1.0, [0.0, 0.0])
+    assert not used.any()
+    assert 0 < gap <= 1e-3
+    assert certify_one(Instance(rows, signs, ones, ones), [1e-3], 1.0, [0.0, 0.0])[0] == 1.0
+    torch = pytest.importorskip("torch")
+    table = torch.tensor([[1.0, 1.0, 1.0], [2.0, 1.0, 1.0]], dtype=torch.float64)
+    sums = torch.stack([table, torch.zeros_like(table)], dim=1)
+    wide, point = torch.ones(1, 2, dtype=torch.float64), torch.tensor([[1e-9, 1.0]]).double()
+    largest = torch.tensor([2.0], dtype=torch.float64)
+    reach = Reach(largest, largest, 1, 0.0)
+    fixed = (table[:, :2].contiguous(), sums, reach, wide[0], wide)
+    (on_device,), _ = certify_tensors(*fixed, point, torch.zeros_like(wide))
+    assert 0 < on_device <= 1e-3
+    (on_device,), _ = certify_tensors(*fixed, point * 1e6, torch.zeros_like(wide))
+    assert on_device == 1.0

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, binom, norm
 
-from svmproba import BootstrapSVC
+from svmproba import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.bootstrap.guarantee import (
     guaranteed_level,
     jackknife_plus,
@@ -234,3 +234,42 @@ def test_the_estimator_without_a_hold_out_measured(calibration, capsys):
         )
     assert n_replicates * violated["oob"] <= most_violations(n_replicates, 1 - confidence)
     assert kept["jackknife+"].mean() == pytest.approx(rate, abs=0.02)
+
+
+# What the guarantee rests on: the figures of docs/guarantees.md
+
+#: Copies of every record of the table, and how far new records are shifted towards the boundary.
+BROKEN = {"2 copies": (2, 0.0), "5 copies": (5, 0.0), "10 copies": (10, 0.0), "shift": (1, 0.3)}
+
+
+def violated_share(kind, copies, shift, rate=0.8, confidence=0.9, n_replicates=300, n_test=2000):
+    """Share of the trials in which a guaranteed rate is missed, counted on new records."""
+    world, rng, violations = World(100, 200, d=20), np.random.default_rng(0), 0
+    for r in range(n_replicates):
+        X, y = world.records(rng, world.n_plus, world.n_minus)
+        model = ThresholdBootstrapSVC(
+            rate,
+            Cs=[0.5],
+            n_bootstraps=50,
+            guarantee=kind,
+            confidence=confidence,
+            exceed=False,
+            random_state=r,
+            n_jobs=1,
+        )
+        model.fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+        new = world.records(rng, n_test, 0)[0] - shift * world.mean / np.linalg.norm(world.mean)
+        violations += np.mean(model.predict(new) == 1) < rate
+    return violations / n_replicates
+
+
+@pytest.mark.parametrize("kind", ["split", "oob"])
+def test_a_guarantee_needs_independent_records_of_one_population(kind, capsys):
+    kept = violated_share(kind, 1, 0.0)
+    broken = {name: violated_share(kind, *how) for name, how in BROKEN.items()}
+    with capsys.disabled():
+        listed = ", ".join(f"{name} {share:.3f}" for name, share in broken.items())
+        print(f"\n{kind}, TPR >= 0.8 at 0.9: violated in {kept:.3f}; {listed}")
+    assert 300 * kept <= most_violations(300, 0.1)
+    assert 300 * min(broken.values()) > most_violations(300, 0.1)
+    assert broken["2 copies"] < broken["5 copies"] < broken["10 copies"]

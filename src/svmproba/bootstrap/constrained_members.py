@@ -132,11 +132,11 @@ def _count_votes(
 
 
 def _relative_gap(objective: Floats, bound: Floats, replaced: NDArray[np.bool_]) -> Floats:
-    """Relative distance between objective and bound; NaN where there is no objective."""
-    gap = np.zeros(objective.shape)
-    with np.errstate(invalid="ignore"):  # infinite objectives, of replaced members
-        np.divide(objective - bound, objective, out=gap, where=objective > bound)
-    return np.where(replaced, np.nan, gap)
+    """Relative distance between objective and bound; infinite where there is no objective."""
+    gap = np.full(objective.shape, np.inf)
+    difference = np.maximum(objective[~replaced] - bound[~replaced], 0.0)
+    gap[~replaced] = difference / np.maximum(objective[~replaced], np.finfo(float).tiny)
+    return gap
 
 
 def _joined(feature_maps: list[Any], fits: list[tuple[Any, ...]]) -> FloorFit:

@@ -273,14 +273,14 @@ def promise(
     >>> from svmproba.bootstrap.guarantee import promise
     >>> print(promise("split", "tpr", 0.9, 0.95, 240, label="default"))
     With confidence 95 %, at least 90 % of all future records of class 'default' will be recognised
-    as such; this is proven from 240 records of that class that were held out, provided that
-    future records come from the same population as these.
+    as such; this is proven from 240 records of that class that were held out, provided that these
+    and future records are independent samples of the same population.
     """
     check_kind(kind)
     side = {"tpr": "the positive class", "tnr": "the negative class"}[rate_name]
     group = f"records of {side}" if label is None else f"records of class {label!r}"
     share, missed, sure = f"{100 * rate:.6g} %", 100 * (1 - rate), f"{100 * confidence:.6g} %"
-    same = "provided that future records come from the same population as these"
+    same = "provided that these and future records are independent samples of the same population"
     if kind is None:
         return (
             f"No promise: the cut is set so that at least {share} of the {n} {group} at hand are "

@@ -148,8 +148,7 @@ def simulation_interval(bag_votes: ArrayLike, confidence: float = 0.95) -> tuple
     worth = np.ones_like(mean)
     spread = np.maximum(votes.var(axis=0), _ROUNDING * largest)
     np.divide(largest, spread, out=worth, where=largest > 0)
-    # Votes lie in [0, 1]: never fewer trials than bags, and no hit at all or one at least.
-    trials = n_bags * np.maximum(worth, 1.0)
+    trials = n_bags * worth
     lower, upper = clopper_pearson(mean * trials, trials, confidence=confidence)
     unseen = -np.expm1(np.log((1 - confidence) / 2) / n_bags)
     seen_part = (1 - unseen) * mean
@@ -162,6 +161,7 @@ def sampling_interval(
     confidence: float = 0.95,
     *,
     probability: bool = True,
+    votes: bool = True,
 ) -> SamplingInterval:
     r"""Where a bagged value lies on average over training sets: the infinitesimal jackknife.
 
@@ -173,7 +173,8 @@ def sampling_interval(
 
     estimates the variance of the bagged value over training sets; the second term takes away what
     a finite number of bags adds [1]_, [2]_. No fit beyond the bags is needed. With :math:`s^2` the
-    variance of the :math:`v_b`, the error is :math:`e=\sqrt{\hat V+s^2/B}`, and the limits are
+    variance of the :math:`v_b`, which infinitely many bags never exceed [1]_, the error is
+    :math:`e=\sqrt{\min(\hat V,s^2)+s^2/B}`, and the limits are
 
     .. math::
         \bar v\pm z\,e\ \text{ for scores},\qquad
@@ -197,15 +198,19 @@ def sampling_interval(
     confidence : float, default=0.95
         In (0, 1).
     probability : bool, default=True
-        Whether the values are votes in [0, 1] rather than scores.
+        Whether the values lie in [0, 1] rather than being scores.
+    votes : bool, default=True
+        Whether such values are votes, whose share moves with the score as above, rather than
+        probabilities that every bag states by itself.
 
     Returns
     -------
     SamplingInterval
         Limits, variance :math:`\hat V_+`, and where it could be estimated: above
         :math:`2\sqrt{2n}\,s^2/B`, twice the noise of :math:`B` bags. Elsewhere the limits
-        suppose that training sets move the score as much as bags do: :math:`e=s` for scores,
-        :math:`e=\varphi(g)` for votes.
+        suppose that training sets move the score as much as bags do: :math:`e=\varphi(g)` for
+        votes, :math:`\hat V=s^2` for scores and for probabilities that are no votes; the latter
+        also have :math:`\Phi(g)=\bar v`.
 
     Notes
     -----
@@ -213,7 +218,8 @@ def sampling_interval(
     :math:`E_T[\pi_T(x)]`, the average of the bagged value over training sets. The variance is of
     first order: it asks for about :math:`B\ge5n` bags and for many more records than features.
     In simulations with 60 records, 95 % meant 92 to 100 % for votes and 92 to 95 % for mean scores
-    with two features, but 87 and 83 % with ten features and classes nearly separable.
+    with two features, but 87 and 83 % with ten features and classes nearly separable. For
+    probabilities of a fixed link, 600 records and 40 bags, it meant 92 to 99 %.
 
     Not covered: the probability of the label, to which :math:`E_T[\pi_T(x)]` need not be close,
     and the bias of regularisation. Weights :math:`\rho` are taken as fixed. The bags are taken as
@@ -255,16 +261,18 @@ def sampling_interval(
     noise = np.maximum(2 * np.sqrt(2 * n_drawn) / n_bags * spread, (_ROUNDING * mean) ** 2)
     estimated = variance > noise
     variance = np.maximum(variance, 0.0)
-    error = np.sqrt(variance + spread / n_bags)
+    # The variance of the bags bounds the other (Efron 2014): what is above it is noise.
+    bounded = np.where(estimated, np.minimum(variance, spread), spread)
+    error = np.sqrt(bounded + spread / n_bags)
     z = special.ndtri((1 + confidence) / 2)
     if not probability:
-        half = z * np.where(estimated, error, np.sqrt(spread))
-        return SamplingInterval(mean - half, mean + half, variance, estimated)
+        return SamplingInterval(mean - z * error, mean + z * error, variance, estimated)
     least_lower, least_upper = simulation_interval(values, confidence)
     # Half a vote more on either side keeps unanimous votes on the normal scale.
-    g = special.ndtri((n_bags * mean + 0.5) / (n_bags + 1))
+    centre = (n_bags * mean + 0.5) / (n_bags + 1) if votes else mean
+    g = special.ndtri(np.clip(centre, _ROUNDING, 1 - _ROUNDING))
     density = np.exp(-(g**2) / 2) / np.sqrt(2 * np.pi)
-    half = z * np.where(estimated, error / density, 1.0)
+    half = z * (np.where(estimated, error, density) if votes else error) / density
     lower = np.minimum(special.ndtr(g - half), least_lower)
     upper = np.maximum(special.ndtr(g + half), least_upper)
     return SamplingInterval(lower, upper, variance, estimated)

@@ -17,6 +17,8 @@ from svmproba.solvers.kernels import Rows
 
 Floats = NDArray[np.float64]
 
+#: What a feature map computes with, beside its parameters.
+_MAP_ARRAYS = ("basis", "pivots", "projection")
 #: Up to so many records the compiled count is not worth its loading, 0.2 s once per process.
 FEW_RECORDS = 16
 
@@ -217,9 +219,15 @@ def transformed(members: Members, X: Rows) -> Iterator[Rows]:
     """Yield the rows of samples for each family; a map that neighbours share works once."""
     before = None
     for feature_map in members.feature_maps:
-        if feature_map is not before:
+        if before is None or not _equal(feature_map, before):
             before, rows = feature_map, feature_map.transform(X)
         yield rows
+
+
+def _equal(one: FeatureMap, other: FeatureMap) -> bool:
+    """Whether two maps are known to be the same; a model file keeps their arrays, not the map."""
+    same = one.kernel == other.kernel and not _differ(one.gamma, other.gamma)
+    return same and all(getattr(one, name) is getattr(other, name) for name in _MAP_ARRAYS)
 
 
 def _products(members: Members, X: Rows) -> Iterator[Floats]:

@@ -1,4 +1,4 @@
-"""The command ``svmproba``: fit, predict, report, compare and reproduce."""
+"""The command ``svmproba``: fit, predict, report, compare, example and reproduce."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def make_app() -> Any:
     import typer
 
     from svmproba.cli.compare import compare
+    from svmproba.cli.example import example
     from svmproba.cli.fit import fit
     from svmproba.cli.predict import predict
     from svmproba.cli.report import report
@@ -60,6 +61,6 @@ def make_app() -> Any:
     ) -> None:
         pass
 
-    for command in (fit, predict, report, compare, reproduce):
+    for command in (fit, predict, report, compare, example, reproduce):
         app.command(epilog=EXIT_CODES)(command)
     return app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +11,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from svmproba.cli.tables import MISSING
+from svmproba.cli.numerals import NumberFormat, best_formats
+from svmproba.cli.tables import MISSING, Reading
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+PLAIN = NumberFormat()
+#: Cells that mean the same, whoever wrote them: of numbers, truth values and midnight.
+_SAME_WORDS = (
+    (r"^([-+]?\d+)\.0*$", r"\1"),
+    (r"^(?i:true)$", "True"),
+    (r"^(?i:false)$", "False"),
+    (r"^(\d{4}-\d{2}-\d{2})[ T]00:00:00(?:\.0*)?$", r"\1"),
+    (r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2}(?:\.\d*[1-9])?)(?:\.?0*)$", r"\1 \2"),
+)
 
 
 class Numbers(NamedTuple):
@@ -57,14 +69,16 @@ def tidied(strings: Any) -> Any:
     return pc.if_else(missing, pa.scalar(None, strings.type), strings)
 
 
-def to_numbers(column: Any, decimal: str = ".") -> Numbers:
+def to_numbers(column: Any, written: NumberFormat = PLAIN, *, booleans: bool = True) -> Numbers:
     """Read a column as numbers.
 
     Parameters
     ----------
     column : pyarrow array or chunked array
-    decimal : {".", ","}, default="."
-        Sign before the decimals in text.
+    written : NumberFormat, default=NumberFormat()
+        How numbers are written in text.
+    booleans : bool, default=True
+        Whether the words true and false are 1 and 0, as they are in a column of that type.
 
     Returns
     -------
@@ -78,35 +92,63 @@ def to_numbers(column: Any, decimal: str = ".") -> Numbers:
     Numbers(values=array([1. , 2.5, nan, nan]), bad=array([False, False, False,  True]))
     """
     column = flat(column)
+    kind = column.type
     if is_text(column):
-        values = _parse(column, decimal)
+        values = _parse(column, written, booleans)
         given = ~np.isnan(values) | _is_given(column)
-    elif pa.types.is_null(column.type):
-        values = np.full(len(column), np.nan)
-        given = np.zeros(len(column), dtype=bool)
-    elif pa.types.is_boolean(column.type):
-        return to_numbers(column.cast(pa.int8()))
-    elif _is_number(column.type):
-        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        bad = given & ~np.isfinite(values)
+    elif pa.types.is_null(kind) or pa.types.is_boolean(kind):
+        values = column.cast(pa.int8()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        bad = np.zeros(len(column), dtype=bool)
+    elif _is_number(kind):
+        if pa.types.is_float32(kind) or pa.types.is_decimal(kind):
+            # As text has it: 0.1 of 32 bits is 0.1, and a decimal becomes the nearest float.
+            column = column.cast(pa.string())
         # A NaN of the file is a missing cell, as in pandas.
-        return Numbers(np.where(np.isinf(values), np.nan, values), np.isinf(values))
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        # Nobody knows whether a plain 0.12 is 12 %.
+        bad = ~np.isnan(values) if written.unit == "%" else np.isinf(values)
     else:
-        return to_numbers(to_words(column), decimal)
-    bad = given & ~np.isfinite(values)
+        return to_numbers(to_words(column), written)
     return Numbers(np.where(bad, np.nan, values), bad)
 
 
-def _parse(strings: Any, decimal: str) -> Floats:
+def formats_of(column: Any, reading: Reading) -> list[NumberFormat]:
+    """Find how a column writes its numbers.
+
+    Parameters
+    ----------
+    column : pyarrow array or chunked array
+    reading : Reading
+        What the user said about it.
+
+    Returns
+    -------
+    list of NumberFormat
+        One, or two where the cells do not tell.
+    """
+    base = NumberFormat(reading.decimal or ".", reading.thousands or "")
+    column = flat(column)
+    if not is_text(column) or not to_numbers(column, base, booleans=False).bad.any():
+        return [base]
+    counts = pc.value_counts(tidied(column.cast(pa.string())).drop_null())
+    n = counts.field("counts").to_numpy(zero_copy_only=False)
+    return best_formats(counts.field("values"), n, reading.decimal, reading.thousands)
+
+
+def _parse(strings: Any, written: NumberFormat, booleans: bool) -> Floats:
     """Numbers in strings, NaN where there is none; the first way is fast, the last one patient."""
-    if decimal == ",":
-        strings = pc.replace_substring(strings, ",", ".")
-    for prepare in (lambda cells: cells, tidied):
-        try:
-            parsed = prepare(strings).cast(pa.float64())
-        except pa.ArrowInvalid:
-            continue
-        return np.array(parsed.to_numpy(zero_copy_only=False))
-    patient = pd.to_numeric(tidied(strings).to_pandas(), errors="coerce")
+    if written == PLAIN:
+        for prepare in (lambda cells: cells, tidied):
+            with contextlib.suppress(pa.ArrowInvalid):
+                return np.array(prepare(strings).cast(pa.float64()).to_numpy(zero_copy_only=False))
+    words = tidied(strings.cast(pa.string()))
+    if booleans:
+        for word, number in (("true", "1"), ("false", "0")):
+            words = pc.replace_substring_regex(words, f"^(?i:{word})$", number)
+    if written != PLAIN:
+        return np.array(written.plain(words).cast(pa.float64()).to_numpy(zero_copy_only=False))
+    patient = pd.to_numeric(words.to_pandas(), errors="coerce")
     return patient.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
@@ -124,28 +166,41 @@ def to_words(column: Any) -> Any:
     Returns
     -------
     pyarrow.StringArray
-        Null where the cell is missing. Whole numbers have no decimals.
+        Null where the cell is missing. Whole numbers have no decimals, and what is true or false
+        is ``True`` or ``False``: the same cell is the same word, whatever type the file gives it.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> from svmproba.cli.cells import to_words
-    >>> to_words(pa.array([1.0, None, 3.0])).to_pylist()
-    ['1', None, '3']
+    >>> to_words(pa.array([1.0, None, 2.5])).to_pylist()
+    ['1', None, '2.5']
+    >>> to_words(pa.array(["1.0", "?", "true"])).to_pylist()
+    ['1', None, 'True']
     """
     column = flat(column)
-    if is_text(column):
-        return tidied(column.cast(pa.string()))
-    if pa.types.is_floating(column.type):
-        numbers = column.to_numpy(zero_copy_only=False)
-        whole = np.isnan(numbers) | (np.abs(numbers) < 2**53) & (numbers == np.round(numbers))
-        if whole.all():
-            column = pa.array(numbers, mask=np.isnan(numbers)).cast(pa.int64())
+    if pa.types.is_null(column.type):
+        return column.cast(pa.string())
+    if pa.types.is_temporal(column.type) or isinstance(column, pa.ExtensionArray):
+        cells = column.to_pandas()
+        column = pa.array(cells.astype(str).where(cells.notna(), None), pa.string())
+    column = column.dictionary_encode()
+    return _words(column.dictionary).take(column.indices)
+
+
+def _words(cells: Any) -> Any:
+    """Words of some cells that are all different."""
+    if pa.types.is_floating(cells.type):
+        # As Python and pandas write them, which Arrow does not.
+        texts = cells.to_numpy(zero_copy_only=False).astype(str)
+        cells = pa.array(texts.tolist(), pa.string())
     try:
-        return tidied(column.cast(pa.string()))
+        words = tidied(cells.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        texts = [None if cell is None else str(cell) for cell in column.to_pylist()]
-        return tidied(pa.array(texts, pa.string()))
+        words = tidied(pa.array([str(cell) for cell in cells.to_pylist()], pa.string()))
+    for pattern, word in _SAME_WORDS:
+        words = pc.replace_substring_regex(words, pattern, word)
+    return words
 
 
 def looks_nested(kind: Any) -> bool:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,13 +10,22 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
-from svmproba.cli.cells import Bools, Floats, looks_nested, to_numbers, to_words
+from svmproba.cli.cells import (
+    Bools,
+    Floats,
+    flat,
+    formats_of,
+    looks_nested,
+    to_numbers,
+    to_words,
+)
 from svmproba.cli.errors import InputError
-from svmproba.cli.tables import TableFile, shorten
+from svmproba.cli.numerals import NumberFormat, look_like_numbers
+from svmproba.cli.roles import CATEGORICAL, DROPPED, NUMERIC, Column, Wishes
+from svmproba.cli.tables import Reading, shorten
+from svmproba.evaluation.checks import column_auc, leak_in_words, leak_limit
 
-NUMERIC, CATEGORICAL, DROPPED = "numeric", "categorical", "dropped"
 #: A column whose cells are numbers but for so small a share is numeric; the others are missing.
 SHARE_NOT_NUMBERS = 0.1
 #: So few different cells are categories where some are not numbers.
@@ -30,83 +36,12 @@ LEAST_RECORDS = 20
 PAIRS_EXPECTED = 5
 #: More categories than this are pointed out; more than that are not used.
 MANY_CATEGORIES, TOO_MANY_CATEGORIES = 50, 500
-#: A column that alone orders the classes so well is suspected to know the outcome.
-LEAK_AUC = 0.99
 
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?"
+    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?|-?\d+ days.*"
 )
 _IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|nr|no|number|key|uuid|guid|index)$|[a-z]I[dD]$")
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
-
-
-@dataclass(frozen=True)
-class Column:
-    """What is done with one column, and why.
-
-    Attributes
-    ----------
-    name : str
-    role : {"numeric", "categorical", "dropped"}
-    reason : str
-    n_missing, n_distinct : int
-        Missing cells, and different values without them.
-    warnings : list of str
-        What to doubt.
-    """
-
-    name: str
-    role: str
-    reason: str
-    n_missing: int = 0
-    n_distinct: int = 0
-    warnings: list[str] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the same as JSON has it."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """Columns that the user decided on."""
-
-    drop: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-
-    def check(self, columns: Sequence[str], where: str) -> None:
-        """Refuse names that are in no column, or in two wishes."""
-        for option in ("drop", "numeric", "categorical"):
-            for name in getattr(self, option):
-                check_column(name, columns, where, f"--{option}")
-        wishes = [*self.drop, *self.numeric, *self.categorical]
-        twice = sorted({name for name in wishes if wishes.count(name) > 1})
-        if twice:
-            raise InputError(f"column {twice[0]!r} is named more than once by the options")
-
-
-def check_column(name: str, columns: Sequence[str], where: str, option: str) -> None:
-    """Refuse a name that no column has, with the one that was perhaps meant."""
-    if name in columns:
-        return
-    lower = {column.lower(): column for column in columns}
-    near = difflib.get_close_matches(name.lower(), lower, n=1)
-    hint = f", did you mean {lower[near[0]]!r}?" if near else "."
-    listed = ", ".join(map(repr, columns[:20])) + (", …" if len(columns) > 20 else "")
-    raise InputError(f"{option}: {where} has no column {name!r}{hint} It has {listed}")
-
-
-def check_needed(needed: Sequence[str], table: TableFile) -> None:
-    """Refuse a table that lacks columns that a model needs."""
-    missing = [name for name in needed if name not in table.columns]
-    if missing:
-        n, listed = len(missing), ", ".join(map(repr, missing[:10]))
-        more = f" and {n - 10} more" if n > 10 else ""
-        raise InputError(
-            f"{table.name} lacks {'a column' if n == 1 else f'{n} columns'} that the model needs: "
-            f"{listed}{more}; it has {', '.join(map(repr, table.columns[:20]))}"
-        )
 
 
 def plan_columns(
@@ -114,7 +49,7 @@ def plan_columns(
     positive: Bools,
     *,
     wishes: Wishes | None = None,
-    decimal: str = ".",
+    reading: Reading | None = None,
     rows: NDArray[np.intp] | None = None,
 ) -> list[Column]:
     """Decide what each column is.
@@ -127,8 +62,8 @@ def plan_columns(
         Which records are of the class of interest: to find columns that know the outcome.
     wishes : Wishes, default=None
         What the user decided; it is obeyed, and doubted aloud.
-    decimal : {".", ","}, default="."
-        Sign before the decimals in text.
+    reading : Reading, default=None
+        Signs of numbers in text.
     rows : ndarray of shape (n,), default=None
         Numbers of the records in the file, for messages; by default 1, 2, …
 
@@ -145,38 +80,57 @@ def plan_columns(
     >>> [(c.name, c.role) for c in plan_columns(table, np.array([True, False, True, False]))]
     [('age', 'numeric'), ('job', 'categorical')]
     """
-    wishes = wishes or Wishes()
+    wishes, reading = wishes or Wishes(), reading or Reading()
     rows = np.arange(1, table.num_rows + 1) if rows is None else rows
     plan = []
     for name in table.column_names:
-        cells = table.column(name)
+        cells = flat(table.column(name))
         if name in wishes.drop:
             plan.append(Column(name, DROPPED, "as you asked"))
         elif looks_nested(cells.type):
             plan.append(Column(name, DROPPED, f"cells of type {cells.type}"))
-        elif name in wishes.numeric:
-            plan.append(_numeric(name, cells, positive, decimal, rows, asked=True))
         elif name in wishes.categorical:
             plan.append(_categorical(name, to_words(cells), positive, asked=True))
         else:
-            plan.append(_guess(name, cells, positive, decimal, rows))
+            asked = name in wishes.numeric
+            with np.errstate(over="ignore"):  # numbers too large are refused later, by their row
+                plan.append(_guess(name, cells, positive, reading, rows, asked))
     return plan
 
 
-def _guess(name: str, cells: Any, positive: Bools, decimal: str, rows: NDArray[np.intp]) -> Column:
-    if pa.types.is_temporal(cells.type):
+def _guess(
+    name: str,
+    cells: Any,
+    positive: Bools,
+    reading: Reading,
+    rows: NDArray[np.intp],
+    asked: bool,
+) -> Column:
+    if not asked and pa.types.is_temporal(cells.type):
         return _dropped(name, to_words(cells), "dates", _DATES)
-    if pa.types.is_boolean(cells.type):
+    if not asked and pa.types.is_boolean(cells.type):
         return _categorical(name, to_words(cells), positive)
-    numbers = to_numbers(cells, decimal)
+    formats = formats_of(cells, reading)
+    if len(formats) > 1:
+        doubt = _two_ways(cells, formats)
+        if asked:
+            raise InputError(f"--numeric: column {name!r}: {doubt}")
+        return _dropped(name, to_words(cells), "numbers in doubt", f"{doubt}; it is left out")
+    (written,) = formats
+    if asked:
+        return _numeric(name, cells, positive, written, reading, rows, asked=True)
+    numbers = to_numbers(cells, written, booleans=False)
     n_given = np.count_nonzero(~np.isnan(numbers.values)) + np.count_nonzero(numbers.bad)
     if n_given == 0:
         return Column(name, DROPPED, "empty", n_missing=len(rows))
-    words, n_bad = to_words(cells), np.count_nonzero(numbers.bad)
+    n_bad = np.count_nonzero(numbers.bad)
+    if not n_bad:
+        return _numeric(name, cells, positive, written, reading, rows)
+    words = to_words(cells)
     # Where there are few different cells, such as 0, 1, 2, 3+, each has a meaning.
-    if not n_bad or len(pc.unique(words)) > FEW_CATEGORIES:
+    if len(pc.unique(words)) > FEW_CATEGORIES:
         if n_bad <= SHARE_NOT_NUMBERS * n_given:
-            return _numeric(name, cells, positive, decimal, rows)
+            return _numeric(name, cells, positive, written, reading, rows)
         if n_bad <= n_given / 2:
             doubt = f"{_not_numbers(cells, numbers.bad, rows)}; say --numeric or --categorical"
             return _dropped(name, words, "numbers and words", doubt)
@@ -184,22 +138,38 @@ def _guess(name: str, cells: Any, positive: Bools, decimal: str, rows: NDArray[n
 
 
 _DATES = "it looks like dates: turn it into numbers, such as days before the decision"
+_FORMATS = "it looks like numbers that are not all written alike (--decimal, --thousands)"
+
+
+def _two_ways(cells: Any, formats: list[NumberFormat]) -> str:
+    """Show a cell that two formats read as different numbers."""
+    first, second = (to_numbers(cells, written).values for written in formats)
+    k = int((first != second).argmax())
+    said = [
+        f"{values[k]:.10g} ({written})"
+        for values, written in zip((first, second), formats, strict=True)
+    ]
+    return f"{str(to_words(cells)[k])!r} may be {' or '.join(said)}: say which"
 
 
 def _numeric(
     name: str,
     cells: Any,
     positive: Bools,
-    decimal: str,
+    written: NumberFormat,
+    reading: Reading,
     rows: NDArray[np.intp],
     asked: bool = False,
 ) -> Column:
-    values, bad = to_numbers(cells, decimal)
+    values, bad = to_numbers(cells, written)
     given = values[~np.isnan(values)]
     distinct = np.unique(given)
-    counts = {"n_missing": int(np.isnan(values).sum()), "n_distinct": len(distinct)}
-    doubts = []
+    counts: dict[str, Any] = {"n_missing": int(np.isnan(values).sum()), "n_distinct": len(distinct)}
+    counts["format"] = written
+    doubts = _written_so(name, cells, values, written, reading)
     if bad.any():
+        if asked and not len(given):
+            raise InputError(f"--numeric: column {name!r}: {_not_numbers(cells, bad, rows)}")
         doubts.append(f"{_not_numbers(cells, bad, rows)}; such cells count as missing")
     if not asked:
         if len(distinct) <= 1:
@@ -217,7 +187,23 @@ def _numeric(
                 doubts.append(f"every record has its own: is it an identifier? --drop {name!r}")
     doubts += leak_of(values, positive)
     reason = "as you asked" if asked else "numbers"
+    if written.unit:
+        reason += f" in {written.unit}"
     return Column(name, NUMERIC, reason, **counts, warnings=doubts)
+
+
+def _written_so(
+    name: str, cells: Any, values: Floats, written: NumberFormat, reading: Reading
+) -> list[str]:
+    """Doubt a format that nobody asked for: show how one cell is read."""
+    base = NumberFormat(reading.decimal or ".", reading.thousands or "", written.unit)
+    if written == base:
+        return []
+    k = int((to_numbers(cells, base).bad & ~np.isnan(values)).argmax())
+    return [
+        f"{str(flat(cells)[k])!r} is read as {values[k]:.10g} ({written}); if these are no "
+        f"numbers: --categorical {name!r}"
+    ]
 
 
 def _not_numbers(cells: Any, bad: Bools, rows: NDArray[np.intp]) -> str:
@@ -259,6 +245,8 @@ def _categorical(name: str, words: Any, positive: Bools, asked: bool = False) ->
     if enough and len(distinct) > n_given / 2:
         if np.mean([len(word.split()) for word in sample]) >= 4:
             return _dropped(name, words, "free text", "it looks like free text: it is left out")
+        if look_like_numbers(pa.array(sample)).mean() > 1 - SHARE_NOT_NUMBERS:
+            return _dropped(name, words, "numbers in doubt", f"{_FORMATS}: it is left out")
         own = "every record has its own" if len(distinct) == n_given else "few records share one"
         return _dropped(name, words, "identifier", f"{own}: it is left out as an identifier")
     if len(distinct) > TOO_MANY_CATEGORIES:
@@ -267,8 +255,8 @@ def _categorical(name: str, words: Any, positive: Bools, asked: bool = False) ->
     doubts = []
     if len(distinct) > MANY_CATEGORIES:
         doubts.append(f"it has {len(distinct)} categories, each of which becomes a column")
-    if all(_DECIMAL_COMMA.fullmatch(word) for word in sample):
-        doubts.append("it looks like numbers with decimal commas: --decimal ,")
+    if look_like_numbers(pa.array(sample)).all():
+        doubts.append(_FORMATS)
     doubts += _leak(words, positive)
     return Column(name, CATEGORICAL, f"{len(distinct)} categories", **tally, warnings=doubts)
 
@@ -294,20 +282,9 @@ def leak_of(values: Floats, positive: Bools) -> list[str]:
     """
     if not positive.any() or positive.all() or len(positive) < LEAST_RECORDS:
         return []
-    missing, given = np.isnan(values), ~np.isnan(values)
-    areas = [roc_auc_score(positive, missing)]
-    if given.any():
-        areas += [
-            roc_auc_score(positive, np.where(missing, fill, values))
-            for fill in (np.nanmin(values), np.nanmax(values))
-        ]
-    area = max(max(a, 1 - a) for a in areas)
-    if area < LEAK_AUC:
-        return []
-    return [
-        f"it almost alone separates the classes (area under the ROC curve {area:.3f}): is it known "
-        "before the outcome?"
-    ]
+    area = column_auc(values, positive)
+    n_plus = int(positive.sum())
+    return [leak_in_words(area)] if area >= leak_limit(n_plus, len(positive) - n_plus) else []
 
 
 def _leak(words: Any, positive: Bools) -> list[str]:

@@ -44,9 +44,11 @@ def compare(
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     no_header: options.NoHeader = False,
     jobs: options.Jobs = -1,
     seed: options.Seed = 0,
+    force: options.Force = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -61,30 +63,32 @@ def compare(
         setting = {"n_folds": folds, "n_bootstraps": bootstraps, "seed": seed}
         setting["n_jobs"] = options.check_jobs(jobs)
         if out is not None:
-            _check_picture(out)
-        reading = options.reading_of(separator, encoding, no_header)
-        decimals = options.check_decimal(decimal) or "."
+            _check_picture(out, data, force)
+        reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         wishes = options.wishes_of(drop, numeric, categorical)
         with open_table(data, reading) as table:
-            task = load_task(
-                table, target, voice, positive=positive, wishes=wishes, decimal=decimals
-            )
-        return _compare(voice, task, chosen, setting, out)
+            task = load_task(table, target, voice, positive=positive, wishes=wishes)
+        return _compare(voice, task, chosen, setting, out, force)
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))
 
 
-def _check_picture(out: Path) -> None:
+def _check_picture(out: Path, data: str, force: bool) -> None:
     """Refuse a picture that cannot be drawn before hours are spent."""
     import matplotlib  # noqa: F401
 
     from svmproba.cli.picture import SUFFIXES
 
-    check_target(out, SUFFIXES)
+    check_target(out, SUFFIXES, inputs=[data], force=force)
 
 
 def _compare(
-    voice: Voice, task: Any, methods: tuple[str, ...], setting: dict[str, Any], out: Path | None
+    voice: Voice,
+    task: Any,
+    methods: tuple[str, ...],
+    setting: dict[str, Any],
+    out: Path | None,
+    force: bool,
 ) -> Outcome:
     import textwrap
 
@@ -98,7 +102,7 @@ def _compare(
     if out is not None:
         from svmproba.cli.picture import draw_contest
 
-        with whole_file(out) as place:
+        with whole_file(out, overwrite=force) as place:
             draw_contest(standings, task.y, task.positive, place)
         voice.tell(f"The picture is {out}.")
     return Outcome(

@@ -1,4 +1,4 @@
-"""Costs of right and wrong calls, as the command line has them, and the rule that decides."""
+"""Costs of right and wrong calls, as the command line has them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from svmproba.cli.errors import InputError
-from svmproba.evaluation.costs import cheapest_calls
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from svmproba.estimators._costs import cost_threshold
 
 NAMES = ("fn", "fp", "tp", "tn")
 
@@ -28,14 +22,8 @@ class Costs:
     tn: float = 0.0
 
     def by_name(self) -> dict[str, float]:
-        """Arguments of `svmproba.evaluation.mean_cost` and the like."""
+        """Arguments of `with_costs`, `svmproba.evaluation.mean_cost` and the like."""
         return {f"{name}_cost": getattr(self, name) for name in NAMES}
-
-    def expected(self, proba: Floats, called: Bools) -> Floats:
-        """Tell the expected cost of each call."""
-        if_called = proba * self.tp + (1 - proba) * self.fp
-        if_not = proba * self.fn + (1 - proba) * self.tn
-        return np.where(called, if_called, if_not)
 
     def to_dict(self) -> dict[str, float]:
         """Return the same as JSON has it."""
@@ -75,38 +63,15 @@ def parse_costs(text: str | None) -> Costs | None:
     if not {"fn", "fp"} <= set(found):
         raise InputError(f"--costs must tell both fn and fp; got {text!r}")
     costs = Costs(**found)
-    if costs.fn + costs.fp <= costs.tp + costs.tn:
-        raise InputError(f"--costs: wrong calls must cost more than right ones; got {text!r}")
+    try:
+        cost_threshold(costs.by_name())
+    except ValueError as error:
+        raise InputError(f"--costs: {str(error).replace('_cost', '')}") from error
     return costs
-
-
-def call(proba: Floats, cut: float, costs: Costs | None, wants_rate: bool) -> Bools:
-    """Call records positive: at the cut, or where it costs less if only costs were given.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n,)
-        Probability of the class of interest.
-    cut : float
-        The model's.
-    costs : Costs or None
-    wants_rate : bool
-        Whether a rate was asked for: the cut that reaches it then decides, not the costs.
-
-    Returns
-    -------
-    ndarray of bool of shape (n,)
-    """
-    if costs is None or wants_rate:
-        return np.asarray(proba >= cut)
-    return cheapest_calls(proba, **costs.by_name())
 
 
 def rule_in_words(about: dict[str, Any], cut: float) -> str:
     """Say by which rule records are called positive."""
-    positive, costs = about["positive"], about["costs"]
-    if about["wants_rate"] or costs is None:
-        how = "the cut that reaches the rate" if about["wants_rate"] else "the usual cut"
-        return f"{positive!r} from probability {cut:.3g} on, {how}"
-    alarm, miss = costs["fp"] - costs["tn"], costs["fn"] - costs["tp"]
-    return f"{positive!r} from probability {alarm / (alarm + miss):.3g} on: the cheaper call"
+    how = ", the usual threshold" if about["costs"] is None else ": the cheaper call"
+    how = ", the threshold that reaches the rate" if about["wants_rate"] else how
+    return f"{about['positive']!r} from probability {cut:.3g} on{how}"

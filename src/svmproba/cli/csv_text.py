@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -107,6 +108,35 @@ def guess_separator(text: str) -> str:
         if rank > best_rank:
             best, best_rank = separator, rank
     return best
+
+
+def separator_line(text: str) -> tuple[str | None, str, int]:
+    r"""Take off the line ``sep=;`` by which Excel is told the separator.
+
+    Parameters
+    ----------
+    text : str
+        Start of the file.
+
+    Returns
+    -------
+    separator : str or None
+        None where there is no such line.
+    text : str
+        What follows.
+    n_bytes : int
+        Length of the line in UTF-8.
+
+    Examples
+    --------
+    >>> from svmproba.cli.csv_text import separator_line
+    >>> separator_line("sep=;\nage;income\n")
+    (';', 'age;income\n', 6)
+    """
+    line = re.match(r'"?sep=([^\r\n])"?(?:\r\n|\r|\n)', text, re.IGNORECASE)
+    if line is None:
+        return None, text, 0
+    return line[1], text[line.end() :], len(line[0].encode())
 
 
 def _first_rows(text: str, separator: str) -> list[list[str]]:

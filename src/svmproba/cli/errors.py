@@ -24,6 +24,22 @@ EXIT_CODES = (
 )
 
 
+#: Parameters of the library as the command line has them; where it has no option, the value alone.
+_OPTIONS = {
+    "n_bootstraps": "--bootstraps ",
+    "n_jobs": "--jobs ",
+    "calibration": "--calibration ",
+    "guarantee": "--guarantee ",
+    "confidence": "--confidence ",
+    "kind": "--interval ",
+    "reliability": "",
+    "tol": "",
+}
+_PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})=('?)(\w+(?:\.\d+)?\+?)\2")
+#: What a terminal obeys instead of showing it, and marks that turn the direction of writing.
+_CONTROLS = "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+
+
 class InputError(ValueError):
     """What the user gave cannot be used; the message says what and why."""
 
@@ -33,6 +49,18 @@ class Outcome(NamedTuple):
 
     result: dict[str, Any]
     code: int = OK
+
+
+def visible(text: str, keep: str = "\n\t") -> str:
+    r"""Show control characters as escapes: names in a file could move the cursor or hide lines.
+
+    Examples
+    --------
+    >>> from svmproba.cli.errors import visible
+    >>> print(visible("age\x1b[2J"))
+    age\x1b[2J
+    """
+    return re.sub(_CONTROLS, lambda at: at[0] if at[0] in keep else ascii(at[0]).strip("'"), text)
 
 
 class Voice:
@@ -59,11 +87,11 @@ class Voice:
 
     def tell(self, text: str = "") -> None:
         """Print a result for people."""
-        print(text, file=sys.stderr if self.as_json else sys.stdout)
+        print(visible(text), file=sys.stderr if self.as_json else sys.stdout)
 
     def note(self, text: str) -> None:
         """Print what is no result."""
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """Print a warning, once."""
@@ -132,9 +160,32 @@ def explain(error: Exception) -> tuple[str, int]:
         return f"this needs {error.name}, which is missing: pip install 'svmproba[cli]'", FAILED
     if isinstance(error, MemoryError):
         return "there is not enough memory", FAILED
+    if isinstance(error, FileExistsError) and error.filename is not None:
+        made = f"{error.filename} was made by another program while this command ran"
+        return f"--out: {made}; nothing was written, --force replaces it", BAD_INPUT
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}", FAILED
-    return str(error) or type(error).__name__, FAILED
+    return in_options(str(error)) or type(error).__name__, FAILED
+
+
+def in_options(text: str) -> str:
+    """Say in options what the library says in parameters.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from svmproba.cli.errors import in_options
+    >>> in_options("n_bootstraps=20 is small. Fit with calibration='auto'.")
+    '--bootstraps 20 is small. Fit with --calibration auto.'
+    """
+    return _PARAMETER.sub(lambda found: _OPTIONS[found[1]] + found[3], text)
 
 
 def to_json(found: Any) -> str:
@@ -228,7 +279,7 @@ def library_warnings_to(voice: Voice) -> Iterator[None]:
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         # These are for those who write programs.
         if not issubclass(category, (DeprecationWarning, FutureWarning, ResourceWarning)):
-            text = " ".join(str(message).split())
+            text = in_options(" ".join(str(message).split()))
             kind = re.sub(r"\d+", "#", text)
             if kind not in kinds:
                 kinds.add(kind)

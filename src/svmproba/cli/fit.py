@@ -10,7 +10,7 @@ import typer
 
 from svmproba.cli import options
 from svmproba.cli.errors import InputError, Outcome, Voice, conduct, plain
-from svmproba.cli.output import check_target
+from svmproba.cli.output import check_model_target
 from svmproba.cli.progress import tell_progress
 
 GUARANTEES = ("none", "split", "oob", "jackknife+")
@@ -22,7 +22,7 @@ def fit(
     data: options.Data,
     target: options.Target,
     out: Annotated[
-        Path, typer.Option(help="File of the model, .skops.", show_default=False, dir_okay=False)
+        Path, typer.Option(help="File of the model, .svmproba.", show_default=False, dir_okay=False)
     ],
     positive: options.Positive = None,
     tpr: Annotated[
@@ -61,9 +61,11 @@ def fit(
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     no_header: options.NoHeader = False,
     jobs: options.Jobs = -1,
     seed: options.Seed = 0,
+    force: options.Force = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -77,7 +79,7 @@ def fit(
         from svmproba.cli.costs import parse_costs
         from svmproba.cli.training import Wish
 
-        check_target(out, (".skops",))
+        check_model_target(out, inputs=[data], force=force)
         wish = Wish(
             tpr,
             tnr,
@@ -95,10 +97,10 @@ def fit(
             target,
             wish,
             setting,
+            force=force,
             positive=positive,
-            reading=options.reading_of(separator, encoding, no_header),
+            reading=options.reading_of(separator, encoding, no_header, decimal, thousands),
             wishes=options.wishes_of(drop, numeric, categorical),
-            decimal=options.check_decimal(decimal) or ".",
         )
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))
@@ -118,13 +120,11 @@ def _fit(
     wish: Any,
     setting: dict[str, Any],
     *,
+    force: bool,
     positive: str | None,
     reading: Any,
     wishes: Any,
-    decimal: str,
 ) -> Outcome:
-    import skops  # noqa: F401  (its absence must be told before the fit, not after)
-
     from svmproba import save
     from svmproba.cli.summary import describe, in_words
     from svmproba.cli.tables import open_table
@@ -138,7 +138,6 @@ def _fit(
             voice,
             positive=positive,
             wishes=wishes,
-            decimal=decimal,
             held_out_share=wish.held_out_share,
             seed=setting["seed"],
         )
@@ -148,8 +147,8 @@ def _fit(
         )
     with tell_progress("fit", setting["n_bootstraps"], "bags", voice.check) as advance:
         model = train(task, wish, **setting, advance=advance)
-    about = plain(describe(model, task, wish, target, decimal))
-    save(model, out, about=about)
+    about = plain(describe(model, task, wish, target))
+    save(model, out, about=about, overwrite=force)
     for line in ["", *in_words(about, model["svm"].cut_)]:
         voice.tell(line)
     size = os.path.getsize(out)

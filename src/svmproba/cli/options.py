@@ -12,7 +12,7 @@ from svmproba.cli.errors import InputError
 from svmproba.cli.tables import Reading
 
 if TYPE_CHECKING:
-    from svmproba.cli.columns import Wishes
+    from svmproba.cli.roles import Wishes
 
 _TABLE = "Table: CSV, .csv.gz or Parquet; - reads CSV from standard input."
 _READING = "How CSV is read"
@@ -27,15 +27,15 @@ Positive = Annotated[
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(help="Column to leave out; repeatable.", rich_help_panel=_COLUMNS),
+    typer.Option(help="Columns to leave out, separated by commas.", rich_help_panel=_COLUMNS),
 ]
 Numeric = Annotated[
     list[str] | None,
-    typer.Option(help="Column of numbers, whatever it looks like.", rich_help_panel=_COLUMNS),
+    typer.Option(help="Columns of numbers, whatever they look like.", rich_help_panel=_COLUMNS),
 ]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(help="Column of categories, whatever it looks like.", rich_help_panel=_COLUMNS),
+    typer.Option(help="Columns of categories, whatever they look like.", rich_help_panel=_COLUMNS),
 ]
 Separator = Annotated[
     str | None,
@@ -52,6 +52,10 @@ Decimal = Annotated[
     str | None,
     typer.Option(help="Sign before the decimals: . or ,", rich_help_panel=_READING),
 ]
+Thousands = Annotated[
+    str | None,
+    typer.Option(help="Sign between thousands: . , ' or space", rich_help_panel=_READING),
+]
 NoHeader = Annotated[
     bool,
     typer.Option(
@@ -61,22 +65,33 @@ NoHeader = Annotated[
 Bootstraps = Annotated[int, typer.Option(min=1, help="Bags.")]
 Jobs = Annotated[int, typer.Option(help="Jobs; -1: all cores.")]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file of --out if it exists.")]
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON object on standard output, all else on stderr.")
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
 
 
-def reading_of(separator: str | None, encoding: str | None, no_header: bool) -> Reading:
-    """Check how CSV is to be read."""
-    return Reading(parse_separator(separator), check_encoding(encoding), not no_header)
-
-
-def check_decimal(decimal: str | None) -> str | None:
-    """Refuse anything but a point or a comma."""
+def reading_of(
+    separator: str | None,
+    encoding: str | None,
+    no_header: bool,
+    decimal: str | None,
+    thousands: str | None,
+) -> Reading:
+    """Check how a table is to be read."""
     if decimal not in (None, ".", ","):
         raise InputError(f"--decimal must be . or , and not {decimal!r}")
-    return decimal
+    thousands = " " if thousands == "space" else thousands
+    if thousands not in (None, ".", ",", "'", " "):
+        raise InputError(f"--thousands must be . , ' or space, and not {thousands!r}")
+    if thousands is not None and thousands == decimal:
+        raise InputError(f"--decimal and --thousands must differ; got {decimal!r} for both")
+    if decimal is None:
+        decimal = {".": ",", ",": "."}.get(thousands or "")
+    return Reading(
+        parse_separator(separator), check_encoding(encoding), not no_header, decimal, thousands
+    )
 
 
 def check_jobs(jobs: int) -> int:
@@ -90,7 +105,7 @@ def wishes_of(
     drop: list[str] | None, numeric: list[str] | None, categorical: list[str] | None
 ) -> Wishes:
     """Gather what the user decided about columns."""
-    from svmproba.cli.columns import Wishes
+    from svmproba.cli.roles import Wishes
 
     return Wishes(*(tuple(dict.fromkeys(names or ())) for names in (drop, numeric, categorical)))
 

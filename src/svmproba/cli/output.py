@@ -6,8 +6,9 @@ import contextlib
 import csv
 import io
 import os
+import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,35 @@ from svmproba.cli.errors import InputError
 
 #: Name of standard input and output.
 STANDARD = "-"
+#: Endings that say that a file is no model.
+NO_MODELS = (
+    *(".csv", ".gz", ".parquet", ".pq", ".html", ".htm", ".onnx", ".pkl", ".joblib"),
+    *(".png", ".pdf", ".svg"),
+)
 #: Records of one row group of Parquet.
 ROWS_OF_A_GROUP = 1 << 18
 
 
-def check_target(path: Path, suffixes: tuple[str, ...], option: str = "--out") -> None:
-    """Refuse a file that could not be written, before the long work begins.
+def check_target(
+    path: str | Path,
+    suffixes: tuple[str, ...],
+    *,
+    inputs: Sequence[str] = (),
+    force: bool = False,
+    option: str = "--out",
+) -> None:
+    """Refuse a file that could not or must not be written, before the long work begins.
 
     Parameters
     ----------
-    path : Path
+    path : str or Path
+        ``"-"``: standard output, which must not be one of the inputs either.
     suffixes : tuple of str
         Endings that are allowed; empty: any.
+    inputs : sequence of str, default=()
+        Files that the command reads; ``"-"``: standard input.
+    force : bool, default=False
+        Whether a file that exists may be replaced; never an input.
     option : str, default="--out"
         Name for the message.
 
@@ -35,6 +53,14 @@ def check_target(path: Path, suffixes: tuple[str, ...], option: str = "--out") -
     ------
     InputError
     """
+    for source in inputs:
+        if _is_same_file(str(path), source):
+            raise InputError(
+                f"{option}: {str(path)!r} and the input {source!r} are the same file; give another"
+            )
+    if str(path) == STANDARD:
+        return
+    path = Path(path)
     if suffixes and path.suffix.lower() not in suffixes:
         raise InputError(f"{option} must end with {' or '.join(suffixes)}, got {str(path)!r}")
     if path.is_dir():
@@ -42,12 +68,40 @@ def check_target(path: Path, suffixes: tuple[str, ...], option: str = "--out") -
     folder = path.parent
     if not folder.is_dir():
         raise InputError(f"{option}: there is no folder {str(folder)!r}")
+    if os.path.exists(path) and not path.is_file():
+        raise InputError(f"{option}: {path} is a device or a pipe, not a file")
+    if os.path.exists(path) and not force:
+        raise InputError(
+            f"{option}: {path} exists already; give another name, or --force to replace it"
+        )
     if not os.access(folder, os.W_OK):
         raise InputError(f"{option}: nothing may be written into {str(folder)!r}")
 
 
+def check_model_target(path: Path, *, inputs: Sequence[str], force: bool) -> None:
+    """Refuse a file that could not hold a model; see `check_target`."""
+    if path.suffix.lower() in NO_MODELS:
+        raise InputError(
+            f"--out: a model is no {path.suffix} file; give a name of another ending, got "
+            f"{str(path)!r}"
+        )
+    check_target(path, (), inputs=inputs, force=force)
+
+
+def _is_same_file(out: str, source: str) -> bool:
+    """Whether both are one regular file, by whatever names."""
+    try:
+        a = os.fstat(sys.stdout.fileno()) if out == STANDARD else os.stat(out)
+        b = os.fstat(sys.stdin.fileno()) if source == STANDARD else os.stat(source)
+    except (OSError, ValueError):  # one of them is not there, or no file
+        return False
+    return stat.S_ISREG(a.st_mode) and os.path.samestat(a, b)
+
+
 @contextlib.contextmanager
-def table_writer(out: str, schema: Any) -> Iterator[Callable[[Any], None]]:
+def table_writer(
+    out: str, schema: Any, *, overwrite: bool = True
+) -> Iterator[Callable[[Any], None]]:
     """Write the record batches of a table as they come.
 
     Parameters
@@ -56,6 +110,8 @@ def table_writer(out: str, schema: Any) -> Iterator[Callable[[Any], None]]:
         Name of a file that ends with ``.parquet`` or ``.csv``, or ``"-"`` for CSV on standard
         output.
     schema : pyarrow.Schema
+    overwrite : bool, default=True
+        Whether a file that is there may be replaced.
 
     Yields
     ------
@@ -67,7 +123,7 @@ def table_writer(out: str, schema: Any) -> Iterator[Callable[[Any], None]]:
         with _csv_writer(sys.stdout.buffer, schema) as write:
             yield write
         return
-    with whole_file(Path(out)) as place:
+    with whole_file(Path(out), overwrite=overwrite) as place:
         if Path(out).suffix.lower() == ".parquet":
             with _parquet_writer(place, schema) as write:
                 yield write

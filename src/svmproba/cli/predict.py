@@ -34,13 +34,20 @@ def predict(
         bool, typer.Option("--strict", help="An unknown category is an error.")
     ] = False,
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="A cell that is not a number is missing, no error.")
+        bool,
+        typer.Option(
+            "--lenient",
+            help="Cells that are not numbers count as missing; a column of unknown categories "
+            "alone is no error.",
+        ),
     ] = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     no_header: options.NoHeader = False,
     jobs: options.Jobs = -1,
+    force: options.Force = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -54,8 +61,7 @@ def predict(
     def work(voice: Voice) -> Outcome:
         if out == STANDARD and json:
             raise InputError("--json needs standard output: give a file with --out")
-        if out != STANDARD:
-            check_target(Path(out), (".parquet", ".csv"))
+        check_target(out, (".parquet", ".csv"), inputs=[model, data], force=force)
         if interval is not None and interval not in INTERVALS:
             raise InputError(f"--interval must be of {', '.join(INTERVALS)}; got {interval!r}")
         if not 0 < confidence < 1:
@@ -68,11 +74,11 @@ def predict(
             about,
             data,
             out,
-            options.reading_of(separator, encoding, no_header),
-            keep=tuple(options.listed(keep)),
+            options.reading_of(separator, encoding, no_header, decimal, thousands),
+            force,
+            keep=[keep or ""],
             interval=interval,
             confidence=confidence,
-            decimal=options.check_decimal(decimal),
             strict=strict,
             lenient=lenient,
         )
@@ -117,6 +123,7 @@ def _predict(
     data: str,
     out: str,
     reading: Any,
+    force: bool,
     **how: Any,
 ) -> Outcome:
     from svmproba.cli.scoring import Scorer
@@ -125,10 +132,8 @@ def _predict(
     with open_table(data, reading) as table:
         scorer = Scorer(model, about, table, **how)
         started = time.monotonic()
-        n_rows = _score_all(voice, scorer, table, out)
-    for oddity in scorer.oddities.values():
-        for said in oddity.in_words():
-            voice.warn(said)
+        n_rows = _score_all(voice, scorer, table, out, force)
+    scorer.warn(voice)
     seconds = time.monotonic() - started
     if not n_rows:
         voice.warn(f"{table.name} has no records")
@@ -145,16 +150,17 @@ def _predict(
     )
 
 
-def _score_all(voice: Voice, scorer: Any, table: Any, out: str) -> int:
+def _score_all(voice: Voice, scorer: Any, table: Any, out: str, force: bool) -> int:
     """Score chunk by chunk; gives the number of records."""
     n_rows = before = 0
     with (
         tell_progress("predict", table.size, "", voice.check) as advance,
-        table_writer(out, scorer.schema) as write,
+        table_writer(out, scorer.schema, overwrite=force) as write,
     ):
         for chunk in table.chunks(scorer.columns):
             write(scorer.score(chunk))
             n_rows += chunk.batch.num_rows
             advance(table.position - before, f"{n_rows:,} rows")
             before = table.position
+        scorer.check_all()
     return n_rows

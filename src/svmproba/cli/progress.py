@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from svmproba._pace import Pace
 from svmproba.paper.progress import in_words
 
 #: Where there is no terminal, a line is written at most every so many seconds.
@@ -61,49 +62,37 @@ def _live_bar(what: str, total: int | None, unit: str) -> Iterator[Advance]:
         TextColumn("{task.fields[left]}"),
     ]
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        clock = _Clock(total, unit)
+        pace = Pace(total)
         task: Any = bar.add_task(what, total=total, said="", left="")
 
         def advance(n: int, said: str | None = None) -> None:
-            clock.advance(n)
-            bar.update(task, completed=clock.done, said=said or clock.said(), left=clock.left())
+            pace.note(n)
+            bar.update(task, completed=pace.done, said=said or _said(pace, unit), left=_left(pace))
 
         yield advance
 
 
 @contextlib.contextmanager
 def _lines(what: str, total: int | None, unit: str) -> Iterator[Advance]:
-    clock = _Clock(total, unit)
-    written = clock.started
+    pace, written = Pace(total), time.monotonic()
 
     def advance(n: int, said: str | None = None) -> None:
         nonlocal written
-        clock.advance(n)
+        pace.note(n)
         now = time.monotonic()
         if now - written >= SECONDS_BETWEEN_LINES:
             written = now
-            left = f", {clock.left()}" if clock.left() else ""
-            print(f"{what}: {said or clock.said()}{left}", file=sys.stderr, flush=True)
+            told = [f"{what}: {said or _said(pace, unit)}", _left(pace)]
+            print(", ".join(filter(None, told)), file=sys.stderr, flush=True)
 
     yield advance
 
 
-class _Clock:
-    """Counts units and guesses the time that the rest will take."""
+def _said(pace: Pace, unit: str) -> str:
+    of = "" if pace.total is None else f" of {pace.total:,}"
+    return f"{pace.done:,}{of} {unit}"
 
-    def __init__(self, total: int | None, unit: str) -> None:
-        self.total, self.unit, self.done = total, unit, 0
-        self.started = time.monotonic()
 
-    def advance(self, n: int) -> None:
-        self.done += n
-
-    def said(self) -> str:
-        of = "" if self.total is None else f" of {self.total:,}"
-        return f"{self.done:,}{of} {self.unit}"
-
-    def left(self) -> str:
-        if self.total is None or not 0 < self.done < self.total:
-            return ""
-        spent = time.monotonic() - self.started
-        return f"about {in_words(spent * (self.total - self.done) / self.done)} left"
+def _left(pace: Pace) -> str:
+    seconds = pace.left()
+    return "" if seconds is None else f"about {in_words(seconds)} left"

@@ -20,7 +20,9 @@ def report(
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     no_header: options.NoHeader = False,
+    force: options.Force = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -32,21 +34,26 @@ def report(
 
     def work(voice: Voice) -> Outcome:
         from svmproba.cli.predict import load_model
+        from svmproba.cli.scoring import Scorer
         from svmproba.cli.tables import open_table
         from svmproba.cli.task import read_labelled
         from svmproba.evaluation.report import write_report
 
-        check_target(out, (".html", ".htm"))
+        check_target(out, (".html", ".htm"), inputs=[model, data], force=force)
         pipeline, about = load_model(model)
-        reading = options.reading_of(separator, encoding, no_header)
-        decimals = options.check_decimal(decimal) or about["decimal"]
+        reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         with open_table(data, reading) as table:
-            X, y = read_labelled(table, about, voice, decimals)
+            scorer = Scorer(pipeline, about, table, lenient=True)
+            X, y = read_labelled(table, about, voice, scorer.frame)
+        scorer.warn(voice)
+        if voice.warnings:
+            about["warnings"] = [f"In the table, {said}." for said in voice.warnings]
         try:
-            write_report(pipeline, X, y, out, about=about, title=title)
+            write_report(pipeline, X, y, out, about=about, title=title, overwrite=force)
         except ValueError as error:
             raise InputError(str(error)) from error
         voice.tell(f"{len(y):,} records; the page is {out}")
-        return Outcome({"out": str(out), "rows": len(y)})
+        oddities = [oddity.to_dict() for oddity in scorer.oddities.values()]
+        return Outcome({"out": str(out), "rows": len(y), "oddities": oddities})
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))

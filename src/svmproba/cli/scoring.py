@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,11 +15,13 @@ import pyarrow.compute as pc
 from sklearn.pipeline import Pipeline
 
 from svmproba.cli.cells import Bools, to_numbers, to_words
-from svmproba.cli.columns import CATEGORICAL, NUMERIC, check_needed
-from svmproba.cli.costs import Costs, call
-from svmproba.cli.errors import InputError
+from svmproba.cli.costs import Costs
+from svmproba.cli.errors import InputError, Voice
+from svmproba.cli.numerals import best_formats
+from svmproba.cli.roles import NUMERIC, Column, check_needed, check_range, columns_of, split_names
 from svmproba.cli.tables import Chunk, TableFile, shorten
 from svmproba.cli.task import categories_of
+from svmproba.estimators._costs import expected_cost
 
 UNKNOWN, NOT_A_NUMBER = "unknown category", "not a number"
 #: Different cells that are remembered of one column; the others are only counted.
@@ -87,15 +90,14 @@ class Scorer:
     table : TableFile
         The one to be scored.
     keep : sequence of str, default=()
-        Columns to pass on.
+        Columns to pass on; lists with commas, too.
     interval : str, default=None
         Kind of interval, as in ``predict_proba_interval``.
     confidence : float, default=0.95
         Of the interval.
-    decimal : str, default=None
-        Sign before the decimals; by default that of the training table.
     strict, lenient : bool, default=False
-        Whether an unknown category is an error; whether a cell that is no number is not one.
+        Whether an unknown category is an error; whether a cell that is no number, or a column
+        of nothing but unknown categories, is none.
 
     Attributes
     ----------
@@ -111,19 +113,17 @@ class Scorer:
         keep: Sequence[str] = (),
         interval: str | None = None,
         confidence: float = 0.95,
-        decimal: str | None = None,
         strict: bool = False,
         lenient: bool = False,
     ) -> None:
-        self._model, self._about, self._table, self._keep = model, about, table, list(keep)
+        self._model, self._about, self._table = model, about, table
+        self._keep = split_names(keep, table.columns)
         self._interval, self._confidence = interval, confidence
-        self._decimal = decimal or about["decimal"]
         self._strict, self._lenient = strict, lenient
-        self._roles = {
-            column["name"]: column["role"]
-            for column in about["columns"]
-            if column["role"] in (NUMERIC, CATEGORICAL)
-        }
+        self._columns = columns_of(about, table.reading)
+        #: Cells of each column of categories that are given, and those that are known.
+        self._n_given: Counter[str] = Counter()
+        self._n_known: Counter[str] = Counter()
         self._costs = None if about["costs"] is None else Costs(**about["costs"])
         self._classes = list(model.classes_)
         self._known = known_categories(model)
@@ -134,11 +134,11 @@ class Scorer:
     @property
     def columns(self) -> list[str]:
         """Columns of the table that are read."""
-        return list(dict.fromkeys([*self._roles, *self._keep]))
+        return list(dict.fromkeys([*(column.name for column in self._columns), *self._keep]))
 
     def _check_columns(self) -> None:
         table, taken = self._table, {"probability", "low", "high", "decision", "expected_cost"}
-        check_needed(list(self._roles), table)
+        check_needed([column.name for column in self._columns], table)
         for name in self._keep:
             if name not in table.columns:
                 raise InputError(f"--keep: {table.name} has no column {name!r}")
@@ -168,11 +168,11 @@ class Scorer:
         -------
         pyarrow.RecordBatch
         """
-        rows = self._model[:-1].transform(self._frame(chunk))
+        rows = self._model[:-1].transform(self.frame(chunk))
         svm = self._model[-1]
         place = self._classes.index(self._about["positive"])
         proba = svm.predict_proba(rows)[:, place]
-        called = call(proba, svm.cut_, self._costs, self._about["wants_rate"])
+        called = proba >= svm.cut_
         made: list[Any] = [chunk.batch.column(name) for name in self._keep]
         made.append(proba)
         if self._interval is not None:
@@ -183,17 +183,25 @@ class Scorer:
         )
         made.append(labels.take(pa.array(called.astype(np.int8))))
         if self._costs is not None:
-            made.append(self._costs.expected(proba, called))
+            made.append(expected_cost(proba, called, self._costs.by_name()))
         return pa.record_batch(made, schema=self.schema)
 
-    def _frame(self, chunk: Chunk) -> pd.DataFrame:
+    def warn(self, voice: Voice) -> None:
+        """Say which cells the model had not seen."""
+        for oddity in self.oddities.values():
+            for said in oddity.in_words():
+                voice.warn(said)
+
+    def frame(self, chunk: Chunk) -> pd.DataFrame:
+        """Make the table that the model reads, and note what it had not seen."""
         made: dict[str, Any] = {}
-        for name, role in self._roles.items():
-            cells = chunk.batch.column(name)
-            if role == NUMERIC:
-                numbers = to_numbers(cells, self._decimal)
+        for column in self._columns:
+            name, cells = column.name, chunk.batch.column(column.name)
+            if column.role == NUMERIC:
+                numbers = to_numbers(cells, column.format)
                 if numbers.bad.any():
-                    self._note_bad_numbers(name, numbers.bad, chunk)
+                    self._note_bad_numbers(column, numbers.bad, chunk)
+                check_range(numbers.values, lambda k: self._place(chunk, k), name)
                 made[name] = numbers.values
             else:
                 words = to_words(cells)
@@ -201,36 +209,55 @@ class Scorer:
                 made[name] = categories_of(words)
         return pd.DataFrame(made)
 
-    def _note_bad_numbers(self, name: str, bad: Bools, chunk: Chunk) -> None:
-        places = np.flatnonzero(bad).tolist()
-        words = to_words(chunk.batch.column(name)).take(pa.array(places)).to_pylist()
+    def _place(self, chunk: Chunk, k: int) -> str:
+        return f"{self._table.name}, {chunk.place(chunk.first_row + k)}"
+
+    def _note_bad_numbers(self, column: Column, bad: Bools, chunk: Chunk) -> None:
+        name, places = column.name, np.flatnonzero(bad).tolist()
+        words = to_words(chunk.batch.column(name)).take(pa.array(places))
+        first = str(words[0])
         if not self._lenient:
-            where = chunk.place(chunk.first_row + places[0])
+            others = [str(other) for other in best_formats(words, np.ones(len(words)))]
+            hint = f"{' or '.join(others)} reads such numbers; " if all(others) else ""
+            unit = " with %" if column.format.unit == "%" else ""
             raise InputError(
-                f"{self._table.name}, {where}, column {name!r}: {shorten(words[0], 40)!r} is not a "
-                "number (--lenient counts such cells as missing)"
+                f"{self._place(chunk, places[0])}, column {name!r}: {shorten(first, 40)!r} is not "
+                f"a number{unit} ({hint}--lenient counts such cells as missing)"
             )
         oddity = self.oddities.setdefault((name, NOT_A_NUMBER), Oddity(name, NOT_A_NUMBER))
-        for place, word in zip(places, words, strict=True):
+        for place, word in zip(places, words.to_pylist(), strict=True):
             oddity.add(word, 1, chunk, partial(int, place))
 
     def _note_unknown(self, name: str, words: Any, chunk: Chunk) -> None:
         for entry in pc.value_counts(words.drop_null()).to_pylist():
             value = entry["values"]
+            self._n_given[name] += entry["counts"]
             if value in self._known[name]:
+                self._n_known[name] += entry["counts"]
                 continue
 
             def find(value: str = value) -> int:
                 return int(pc.index(words, value).as_py())
 
             if self._strict:
-                where = chunk.place(chunk.first_row + find())
                 raise InputError(
-                    f"{self._table.name}, {where}, column {name!r}: the model does not know the "
+                    f"{self._place(chunk, find())}, column {name!r}: the model does not know the "
                     f"category {shorten(value, 40)!r} (without --strict it counts as no category)"
                 )
             oddity = self.oddities.setdefault((name, UNKNOWN), Oddity(name, UNKNOWN))
             oddity.add(value, entry["counts"], chunk, find)
+
+    def check_all(self) -> None:
+        """Refuse, when all is scored, columns of which no cell was known."""
+        for name, n_given in self._n_given.items():
+            if not self._n_known[name] and not self._lenient:
+                cells = list(self.oddities[name, UNKNOWN].cells)[:CELLS_TOLD]
+                known = sorted(self._known[name])[:CELLS_TOLD]
+                raise InputError(
+                    f"{self._table.name}, column {name!r}: the model knows none of its {n_given:,} "
+                    f"cells, such as {', '.join(map(repr, cells))}; it was fitted on "
+                    f"{', '.join(map(repr, known))} (--lenient goes on without the column)"
+                )
 
 
 def known_categories(model: Pipeline) -> dict[str, set[str]]:

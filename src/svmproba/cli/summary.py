@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline
 
-from svmproba.cli.costs import call, rule_in_words
+from svmproba.cli.costs import rule_in_words
+from svmproba.cli.doubts import findings_of, limits_of
 from svmproba.cli.task import Task
 from svmproba.cli.training import Wish, n_features
 from svmproba.evaluation import brier_decomposition
@@ -19,7 +20,7 @@ NOT_PROMISED = (
 )
 
 
-def describe(model: Pipeline, task: Task, wish: Wish, target: str, decimal: str) -> dict[str, Any]:
+def describe(model: Pipeline, task: Task, wish: Wish, target: str) -> dict[str, Any]:
     """Tell what a saved model must know of itself.
 
     Parameters
@@ -28,26 +29,27 @@ def describe(model: Pipeline, task: Task, wish: Wish, target: str, decimal: str)
         From `svmproba.cli.training.train`.
     task : Task
     wish : Wish
-    target, decimal : str
+    target : str
 
     Returns
     -------
     dict
         Made of what JSON has.
     """
-    svm = model["svm"]
+    svm, found = model["svm"], figures(model, task, wish)
     return {
         "target": target,
         "positive": task.positive,
         "negative": task.negative,
         "columns": [column.to_dict() for column in task.plan],
-        "decimal": decimal,
         "wants_rate": wish.wants_rate,
         "wish": {"tpr": wish.tpr, "tnr": wish.tnr, "guarantee": wish.guarantee},
         "calibration": wish.calibration,
         "costs": None if wish.costs is None else wish.costs.to_dict(),
         "promise": svm.promise_,
-        "figures": figures(model, task, wish),
+        "figures": found,
+        "limits": limits_of(model, task, found),
+        "findings": findings_of(model, task, wish, found),
     }
 
 
@@ -84,10 +86,6 @@ def figures(model: Pipeline, task: Task, wish: Wish) -> dict[str, Any]:
         parts = brier_decomposition(truth, proba, pos_label=True)
         found |= {"auc": roc_auc_score(truth, proba), "mse": parts.mse}
         found |= {"miscalibration": parts.miscalibration, "mse_of_base_rate": parts.uncertainty}
-        if wish.costs is not None and not wish.wants_rate:
-            called = call(proba, svm.cut_, wish.costs, wish.wants_rate)
-            found |= {"tpr": np.mean(called[truth]), "tnr": np.mean(~called[~truth])}
-            found["accuracy"] = np.mean(called == truth)
     if wish.costs is not None:
         found |= _costs(found, positive.mean(), wish)
     return {
@@ -129,15 +127,19 @@ def in_words(about: dict[str, Any], cut: float) -> list[str]:
     found, positive = about["figures"], about["positive"]
     records = f"{found['n_records']:,} records, {found['n_positive']:,} of them {positive!r}"
     held = f"; {found['n_held_out']:,} more were held back" if found["n_held_out"] else ""
-    told = _told(about, found)
-    width = max(len(name) for name, _, _ in told)
+    told, limits = _told(about, found), about["limits"]
+    width = max(len(name) for _, name, _, _ in told)
+    broad = max(len(_span(key, limits)) for key, *_ in told)
     lines = [
         f"Fitted on {records}{held}.",
         f"{found['n_bootstraps']} bags x {found['n_values_of_C']} values of C, "
         f"{found['n_features']} features.",
         "",
-        "Out of bag, so on records that the machines had not seen:",
-        *(f"  {name.ljust(width)}  {value:>7}  ({why})" for name, value, why in told),
+        "Out of bag, so on records that the SVMs had not seen, with 95 % limits:",
+        *(
+            f"  {name.ljust(width)}  {value:>7}  {_span(key, limits):<{broad}}  ({why})"
+            for key, name, value, why in told
+        ),
         "",
         f"Decision: {rule_in_words(about, cut)}.",
     ]
@@ -147,34 +149,47 @@ def in_words(about: dict[str, Any], cut: float) -> list[str]:
             f"Mean cost of a record: {_money(found['mean_cost'])}; it is {every} if all are called "
             f"{positive!r}, and {none} if none is."
         )
+    if about["findings"]:
+        texts = (finding["text"] for finding in about["findings"])
+        notes = (textwrap.fill(f"- {text}", 90, subsequent_indent="  ") for text in texts)
+        lines += ["", "To know before you trust these figures:", *notes]
     promised = about["promise"].replace("No promise: ", "nothing: ")
     said = [f"Promised: {promised}", f"Not promised: {NOT_PROMISED}."]
     return [*lines, "", *(textwrap.fill(text, 90, subsequent_indent="  ") for text in said)]
 
 
-def _told(about: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Figures with a name before and an explanation after."""
+def _told(about: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Figures with a key and a name before and an explanation after."""
     told = [
-        (f"{about['positive']!r} found", _percent(found["tpr"]), "true positive rate"),
-        (f"{about['negative']!r} left alone", _percent(found["tnr"]), "true negative rate"),
-        ("called rightly", _percent(found["accuracy"]), "accuracy"),
+        ("tpr", f"{about['positive']!r} found", _percent(found["tpr"]), "true positive rate"),
+        ("tnr", f"{about['negative']!r} left alone", _percent(found["tnr"]), "true negative rate"),
+        ("accuracy", "called rightly", _percent(found["accuracy"]), "accuracy"),
     ]
     if "auc" not in found:
         return told
     base = f"of the probability; {found['mse_of_base_rate']:.3f} if all got the same one"
     told += [
-        ("ranking", f"{found['auc']:.3f}", "area under the ROC curve; 0.5 is chance"),
-        ("mean squared error", f"{found['mse']:.3f}", base),
+        ("auc", "ranking", f"{found['auc']:.3f}", "area under the ROC curve; 0.5 is chance"),
+        ("mse", "mean squared error", f"{found['mse']:.3f}", base),
     ]
     if about["calibration"] is None:
-        return [*told, ("calibration", "none", "the probability is a share of votes")]
+        return [*told, ("", "calibration", "none", "the probability is a share of votes")]
     how = f"the part of that error that calibration could mend; now {about['calibration']!r}"
-    return [*told, ("miscalibration", f"{found['miscalibration']:.3f}", how)]
+    return [*told, ("", "miscalibration", f"{found['miscalibration']:.3f}", how)]
 
 
-def _percent(share: float) -> str:
-    return "unknown" if np.isnan(share) else f"{100 * share:.1f} %"
+def _span(key: str, limits: dict[str, list[float]]) -> str:
+    if key not in limits:
+        return ""
+    lower, upper = limits[key]
+    if key in ("auc", "mse"):
+        return f"{max(lower, 0.0):.3f} to {upper:.3f}"
+    return f"{100 * lower:.1f} to {100 * upper:.1f} %"
 
 
-def _money(amount: float) -> str:
-    return "unknown" if np.isnan(amount) else f"{amount:,.4g}"
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None or np.isnan(share) else f"{100 * share:.1f} %"
+
+
+def _money(amount: float | None) -> str:
+    return "unknown" if amount is None or np.isnan(amount) else f"{amount:,.4g}"

@@ -17,6 +17,7 @@ from svmproba.cli.csv_text import (
     check_names,
     encoding_of,
     guess_separator,
+    separator_line,
     split_header,
 )
 from svmproba.cli.errors import InputError
@@ -30,7 +31,7 @@ CHUNK_ROWS = 1 << 15
 
 @dataclass(frozen=True)
 class Reading:
-    """How CSV is to be read.
+    """How a table is to be read.
 
     Attributes
     ----------
@@ -40,11 +41,17 @@ class Reading:
         None: UTF-8, or UTF-16 where a byte order mark says so.
     header : bool
         Whether the first line has the names; without one they are ``column1``, ``column2``, …
+    decimal : {".", ",", None}
+        Sign before the decimals of numbers in text; None: each column tells.
+    thousands : {",", ".", " ", "'", None}
+        Sign between thousands of numbers in text; None: each column tells.
     """
 
     separator: str | None = None
     encoding: str | None = None
     header: bool = True
+    decimal: str | None = None
+    thousands: str | None = None
 
 
 class Chunk(NamedTuple):
@@ -78,12 +85,14 @@ class TableFile:
     name : str
         For messages.
     columns : list of str
+    reading : Reading
     size, position : int or None
         Bytes or records of the whole, and how many were read; size is None where nobody knows.
     """
 
     name: str
     columns: list[str]
+    reading: Reading = Reading()
     size: int | None = None
     position: int = 0
 
@@ -114,7 +123,7 @@ def open_table(source: str, reading: Reading | None = None) -> TableFile:
     source : str
         File of CSV, of compressed CSV (``.gz``) or of Parquet; ``"-"``: CSV on standard input.
     reading : Reading, default=None
-        How to read CSV.
+        How to read it.
 
     Returns
     -------
@@ -139,7 +148,7 @@ def open_table(source: str, reading: Reading | None = None) -> TableFile:
         raise InputError(f"{source} cannot be read: {error.strerror}") from error
     if start == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
         file.close()
-        return ParquetTable(path)
+        return ParquetTable(path, reading)
     return CsvTable(source, file, reading, path)
 
 
@@ -149,7 +158,7 @@ class CsvTable(TableFile):
     def __init__(
         self, name: str, file: IO[bytes], reading: Reading, path: Path | None = None
     ) -> None:
-        self.name, self._path, self._file = name, path, file
+        self.name, self.reading, self._path, self._file = name, reading, path, file
         compressed = path is not None and path.suffix == ".gz"
         content: Any = gzip.GzipFile(fileobj=file) if compressed else file
         if path is not None:
@@ -171,12 +180,14 @@ class CsvTable(TableFile):
         self._blocks = decoded.blocks(head)
         first = next(self._blocks)
         text = first.decode(errors="ignore")
-        self.separator = reading.separator or guess_separator(text)
+        said, text, n_skipped = separator_line(text)
+        self.separator = reading.separator or said or guess_separator(text)
         self._newline = b"\n" if b"\n" in first else b"\r"
         header = split_header(self.name, text, self.separator, reading.header)
         self.columns = header.columns
-        self._first_line = 1 + first.count(self._newline, 0, header.n_bytes)
-        self._blocks = chain([first[header.n_bytes :]], self._blocks)
+        begin = n_skipped + header.n_bytes
+        self._first_line = 1 + first.count(self._newline, 0, begin)
+        self._blocks = chain([first[begin:]], self._blocks)
 
     def chunks(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
         """Read some columns, by default all, as strings; see `TableFile`."""
@@ -249,11 +260,11 @@ class CsvTable(TableFile):
 class ParquetTable(TableFile):
     """Records of a Parquet file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reading: Reading) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
-        self.name = str(path)
+        self.name, self.reading = str(path), reading
         try:
             self._file = parquet.ParquetFile(path)
         except (pa.ArrowInvalid, OSError) as error:

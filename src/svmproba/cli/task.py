@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from svmproba.cli.cells import Bools, to_numbers, to_words
-from svmproba.cli.columns import (
+from svmproba.cli.columns import plan_columns
+from svmproba.cli.errors import InputError, Voice, visible
+from svmproba.cli.roles import (
     CATEGORICAL,
     DROPPED,
     NUMERIC,
@@ -21,10 +23,9 @@ from svmproba.cli.columns import (
     Wishes,
     check_column,
     check_needed,
-    plan_columns,
+    check_range,
 )
-from svmproba.cli.errors import InputError, Voice
-from svmproba.cli.tables import TableFile, WholeTable, read_whole, shorten
+from svmproba.cli.tables import Chunk, TableFile, WholeTable, read_whole, shorten
 
 #: More columns than this are counted and not listed, unless there is something to say of them.
 COLUMNS_LISTED = 40
@@ -76,7 +77,6 @@ def load_task(
     *,
     positive: str | None = None,
     wishes: Wishes | None = None,
-    decimal: str = ".",
     held_out_share: float = 0.0,
     seed: int = 0,
 ) -> Task:
@@ -93,8 +93,6 @@ def load_task(
         The class of interest; None: the larger label.
     wishes : Wishes, default=None
         Columns that the user decided on.
-    decimal : {".", ","}, default="."
-        Sign before the decimals in text.
     held_out_share : float, default=0
         Share of either class that is held back: not even the columns are judged by it.
     seed : int, default=0
@@ -108,9 +106,8 @@ def load_task(
     ------
     InputError
     """
-    wishes = wishes or Wishes()
     check_column(target, table.columns, table.name, "--target")
-    wishes.check(table.columns, table.name)
+    wishes = (wishes or Wishes()).of_columns(table.columns, table.name)
     if target in wishes.drop + wishes.numeric + wishes.categorical:
         raise InputError(f"column {target!r} is the target and cannot be an attribute")
     whole = read_whole(table)
@@ -124,7 +121,7 @@ def load_task(
         attributes.take(pa.array(kept)),
         called[kept],
         wishes=wishes,
-        decimal=decimal,
+        reading=table.reading,
         rows=rows[kept],
     )
     tell_plan(plan, voice)
@@ -132,7 +129,7 @@ def load_task(
     if not used:
         raise InputError(f"{table.name}: no column is left to learn from")
     return Task(
-        frame_of(attributes, used, decimal),
+        frame_of(attributes, used, lambda k: f"{table.name}, {whole.place(rows[k])}"),
         labels.y,
         labels.positive,
         labels.negative,
@@ -191,14 +188,19 @@ def _choose_positive(names: list[Any], positive: str | None, voice: Voice) -> in
     if positive is None:
         voice.note(f"class of interest: {names[1]!r}, the larger label (--positive chooses)")
         return 1
-    for k, name in enumerate(names):
-        if str(name) == positive.strip():
+    same = {"True": "1", "False": "0"}
+    wanted, *words = to_words(pa.array([positive, *map(str, names)])).to_pylist()
+    for k, word in enumerate(words):
+        if same.get(word, word) == same.get(wanted, wanted):
             return k
     raise InputError(f"--positive must be one of {names[0]!r} and {names[1]!r}; got {positive!r}")
 
 
 def read_labelled(
-    table: TableFile, about: dict[str, Any], voice: Voice, decimal: str
+    table: TableFile,
+    about: dict[str, Any],
+    voice: Voice,
+    frame: Callable[[Chunk], pd.DataFrame],
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
     """Read records with labels for a model that exists.
 
@@ -208,7 +210,8 @@ def read_labelled(
     about : dict
         What was saved with the model.
     voice : Voice
-    decimal : {".", ","}
+    frame : callable
+        Makes the model's columns of a chunk of the table.
 
     Returns
     -------
@@ -217,10 +220,10 @@ def read_labelled(
     y : ndarray
         Labels, as the model has them.
     """
-    columns = [Column(**column) for column in about["columns"] if column["role"] != DROPPED]
     target = about["target"]
-    check_needed([*(column.name for column in columns), target], table)
-    whole = read_whole(table, [*(column.name for column in columns), target])
+    used = [column["name"] for column in about["columns"] if column["role"] != DROPPED]
+    check_needed([*used, target], table)
+    whole = read_whole(table, [*used, target])
     words = to_words(whole.table.column(target))
     known = {str(label): label for label in (about["negative"], about["positive"])}
     foreign = [word for word in pc.unique(words.drop_null()).to_pylist() if word not in known]
@@ -230,11 +233,12 @@ def read_labelled(
             f"{table.name}, {where}, column {target!r}: {shorten(foreign[0], 40)!r} is neither "
             f"{' nor '.join(map(repr, known))}, the classes of the model"
         )
-    present = pc.is_valid(words)
+    present = np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))
     if words.null_count:
         voice.warn(f"{words.null_count} records have no {target!r} and are left out")
     y = np.array([known[word] for word in words.drop_null().to_pylist()])
-    return frame_of(whole.table.filter(present), columns, decimal), y
+    X = pd.concat([frame(chunk) for chunk in whole.chunks], ignore_index=True)
+    return X[present].reset_index(drop=True), y
 
 
 def draw_held_out(positive: Bools, share: float, seed: int) -> NDArray[np.intp]:
@@ -258,7 +262,9 @@ def draw_held_out(positive: Bools, share: float, seed: int) -> NDArray[np.intp]:
     return np.sort(np.concatenate(chosen))
 
 
-def frame_of(table: Any, columns: Sequence[Column], decimal: str) -> pd.DataFrame:
+def frame_of(
+    table: Any, columns: Sequence[Column], where: Callable[[int], str] = str
+) -> pd.DataFrame:
     """Make the table that the model learns from.
 
     Parameters
@@ -266,7 +272,8 @@ def frame_of(table: Any, columns: Sequence[Column], decimal: str) -> pd.DataFram
     table : pyarrow.Table or record batch
     columns : sequence of Column
         Those that are used.
-    decimal : {".", ","}
+    where : callable, default=str
+        Name of a record for messages.
 
     Returns
     -------
@@ -276,7 +283,8 @@ def frame_of(table: Any, columns: Sequence[Column], decimal: str) -> pd.DataFram
     for column in columns:
         cells = table.column(column.name)
         if column.role == NUMERIC:
-            made[column.name] = to_numbers(cells, decimal).values
+            made[column.name] = to_numbers(cells, column.format).values
+            check_range(made[column.name], where, column.name)
         else:
             made[column.name] = categories_of(to_words(cells))
     return pd.DataFrame(made)
@@ -295,11 +303,13 @@ def tell_plan(plan: Sequence[Column], voice: Voice) -> None:
     if len(listed) < len(plan):
         for role in (NUMERIC, CATEGORICAL):
             voice.note(f"{sum(column.role == role for column in plan)} {role} columns")
-    width = min(40, max((len(column.name) for column in listed), default=0))
-    for column in listed:
+    names = [visible(column.name, keep="") for column in listed]
+    width = min(40, max(map(len, names), default=0))
+    for column, name in zip(listed, names, strict=True):
         missing = f", {column.n_missing} missing" if column.n_missing else ""
-        name = shorten(column.name, width).ljust(width)
-        voice.note(f"  {name}  {column.role:<11}  {column.reason}{missing}")
+        voice.note(
+            f"  {shorten(name, width):<{width}}  {column.role:<11}  {column.reason}{missing}"
+        )
     for column in plan:
         for doubt in column.warnings:
             voice.warn(f"column {column.name!r}: {doubt}")

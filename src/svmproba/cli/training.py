@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +12,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from svmproba.cli.costs import Costs
-from svmproba.cli.errors import InputError
+from svmproba.cli.errors import InputError, in_options
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
+from svmproba.estimators._progress import listening
 from svmproba.paper.preprocessing import make_preprocessor
 
 #: Share of either class that ``guarantee="split"`` holds back.
@@ -85,7 +88,7 @@ def train(
     n_jobs : int, default=None
     seed : int, default=0
     advance : callable, default=None
-        Called with the number of bags that were done.
+        Called after every block of bags with their number.
 
     Returns
     -------
@@ -108,50 +111,19 @@ def train(
     columns = make_preprocessor(task.X)
     try:
         rows = columns.fit_transform(task.X.iloc[kept])
-        _fit(svm, rows, task.y[kept], advance)
+        with listening(advance) if advance is not None else nullcontext():
+            svm.fit(rows, task.y[kept])
         if wish.wants_rate and wish.guarantee == "split":
             judges = columns.transform(task.X.iloc[held_out])
             svm = svm.with_rate(tpr=wish.tpr, tnr=wish.tnr, **rate, X=judges, y=task.y[held_out])
+        elif wish.costs is not None and not wish.wants_rate:
+            with warnings.catch_warnings():
+                # The command warns of vote shares itself, before the fit.
+                warnings.simplefilter("ignore", UserWarning)
+                svm = svm.with_costs(**wish.costs.by_name())
     except ValueError as error:
-        raise InputError(str(error)) from error
+        raise InputError(in_options(str(error))) from error
     return Pipeline([("columns", columns), ("svm", svm)])
-
-
-def _fit(svm: Any, rows: Any, y: Any, advance: Callable[[int], None] | None) -> None:
-    """Fit and report bags, by scikit-learn's callbacks where it has them."""
-    if advance is None:
-        svm.fit(rows, y)
-    elif hasattr(svm, "set_callbacks"):
-        svm.set_callbacks(BagCounter(advance))
-        try:
-            svm.fit(rows, y)
-        finally:
-            svm.__dict__.pop("_skl_callbacks", None)
-    else:
-        svm.set_params(verbose=1).fit(rows, y)
-        svm.set_params(verbose=0)
-
-
-class BagCounter:
-    """Callback of scikit-learn that counts the bags of a fit."""
-
-    def __init__(self, advance: Callable[[int], None]) -> None:
-        self._advance = advance
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Do nothing before the fit."""
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing after the fit."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, **data: Any) -> None:
-        """Do nothing before a bag."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any, **data: Any) -> bool:
-        """Count a bag; never stop."""
-        if context.task_name == "bag":
-            self._advance(1)
-        return False
 
 
 def n_features(model: Pipeline) -> int:

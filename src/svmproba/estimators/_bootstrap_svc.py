@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
@@ -34,6 +34,7 @@ from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
 from svmproba.estimators._little_bootstraps import KERNEL_PARAMETERS, LittleBootstrapMixin
 from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from svmproba.estimators._rate_control import RateControlMixin
+from svmproba.estimators._records import check_records
 from svmproba.estimators._summary import SummaryMixin
 from svmproba.estimators._uncertainty import UncertaintyMixin
 from svmproba.estimators._validation import (
@@ -42,6 +43,7 @@ from svmproba.estimators._validation import (
     as_generator,
     check_ensemble_parameters,
     check_kernels,
+    explain_names_of_svc,
     make_families,
     training_set,
     warn_of_doubts,
@@ -204,7 +206,9 @@ class BootstrapSVC(
     threshold_ : float, or ndarray of shape (n_theta,)
         Cut of the scores; 0 unless `with_rate` moved it.
     cut_ : float
-        Cut of the probabilities; one half unless `with_rate` moved it.
+        Threshold of the probabilities; one half unless `with_rate` or `with_costs` moved it.
+    costs_ : dict of str to float, or None
+        The costs of `with_costs` that decide, by the names of its arguments.
     promise_ : str
         What is promised of the rates on new records, in one sentence.
     oob_records_ : ndarray of int, shape (n_held_out,), or None
@@ -258,6 +262,7 @@ class BootstrapSVC(
     True
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         Cs: ArrayLike | None = None,
@@ -361,7 +366,7 @@ class BootstrapSVC(
         """Check parameters and data, draw the bags; each will be reported `passes` times."""
         Cs = check_ensemble_parameters(self)
         refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        rows, labels = check_records(self, X, y, order="C")
         pairwise = "precomputed" in check_kernels(self.kernel)
         data = training_set(rows, labels, sample_weight, None, self.pos_label, pairwise=pairwise)
         n_plus = int(data.positive.sum())
@@ -451,7 +456,7 @@ class BootstrapSVC(
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels: the class of interest where its probability is at least ``cut_``.
 
-        The cut is one half unless `with_rate` moved it.
+        The threshold is one half unless `with_rate` or `with_costs` moved it.
 
         Parameters
         ----------
@@ -523,7 +528,7 @@ class BootstrapSVC(
         refuse_lazy(X, "predict_proba and predict take it by partitions, X.compute() collects it")
         # Blocks are turned into float64 one by one: a float32 table is not copied as a whole.
         dtypes = [np.float64, np.float32]
-        rows: Rows = validate_data(self, X, accept_sparse="csr", dtype=dtypes, reset=False)
+        rows: Rows = check_records(self, X, dtype=dtypes, reset=False)
         if self._present is not None and self._members.feature_maps[0].kernel == "precomputed":
             rows = rows[:, self._present]
         return rows

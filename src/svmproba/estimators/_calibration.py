@@ -61,12 +61,14 @@ class CalibrationMixin:
     """Method `with_calibration` of a fitted bootstrap ensemble, and what `fit` needs for it."""
 
     calibrator_: Any
+    costs_: dict[str, float] | None
     _jackknife: tuple[int, float] | None
 
     def with_calibration(self: Model, calibration: str | None) -> Model:
         """Copy of the model with another link to probabilities, cut at one half.
 
-        Nothing but the link is fitted again, and the arrays are shared.
+        Nothing but the link is fitted again, and the arrays are shared. Ask again for a rate or
+        for costs: those of the model are given up.
 
         Parameters
         ----------
@@ -89,7 +91,7 @@ class CalibrationMixin:
     def _calibrate(self: Any, calibration: str | None) -> None:
         """Fit the link, or take it away; the cut goes back to one half."""
         self._jackknife, self.threshold_, self.cut_ = None, 0.0, 0.5
-        self.calibrator_ = None
+        self.calibrator_ = self.costs_ = self._link_weights = None
         P, self._rate_curve = self._vote_P, self._vote_curve
         if calibration is not None:
             scaled = self.oob_scores_ / self.score_scales_[:, np.newaxis]

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from svmproba.bootstrap.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._constrained_svc import FLOORS
 from svmproba.estimators._progress import with_callbacks
-from svmproba.estimators._validation import check_number, check_option
+from svmproba.estimators._validation import check_number, check_option, explain_names_of_svc
 from svmproba.solvers.constrained_bags import EFFORT
 
 
@@ -82,13 +82,13 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     Attributes
     ----------
     duality_gap_ : ndarray, shape (n_theta, n_bootstraps)
-        Relative distance between the objective of every member and its proven lower bound; NaN
-        where a member was replaced.
+        Relative distance between the objective of every member and its proven lower bound;
+        infinite where a member was replaced.
     proven_ : ndarray of bool, shape (n_theta, n_bootstraps)
         Members proven to be optimal.
     replaced_ : ndarray of bool, shape (n_theta, n_bootstraps)
-        Members whose floors clash in their bag: no feasible point was found, and the plain SVM of
-        the bag votes instead. A warning tells their number.
+        Members without a feasible point: the floors clash in their bag, or no point was found
+        that satisfies them. The plain SVM of the bag votes instead. A warning names them.
     summary_ : str
         The two in one sentence.
 
@@ -115,6 +115,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     (569, 2)
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         min_tpr: float | None = None,
@@ -271,11 +272,23 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             f"{middle}, {n_replaced} replaced by plain SVMs because their floors clash."
         )
         if n_replaced:
+            floors = {name: getattr(self, name) for name in FLOORS}
+            asked = " and ".join(f"{k}={x:g}" for k, x in floors.items() if x is not None)
             message = (
-                f"{n_replaced} of {n} members have no known feasible point: their floors clash in "
-                f"their bags. Plain SVMs vote in their place, see replaced_."
+                f"{n_replaced} of {n} members have no known feasible point with {asked}: the "
+                f"floors clash in their bags. They are {self._named(fit.replaced)}. Plain SVMs "
+                f"vote in their place, see replaced_."
             )
             warnings.warn(message, UserWarning, stacklevel=4)
+
+    def _named(self, members: NDArray[np.bool_], most: int = 5) -> str:
+        """Name members by their hyperparameters and bags."""
+        names = []
+        for theta, here in zip(self.thetas_, members, strict=True):
+            gamma = f", gamma={theta['gamma']:g}" if theta["gamma"] == theta["gamma"] else ""
+            names += [f"(C={theta['C']:g}{gamma}, bag {b})" for b in np.flatnonzero(here)]
+        more = f" and {len(names) - most} more" if len(names) > most else ""
+        return ", ".join(names[:most]) + more
 
     def _summary(self) -> list[str]:
         return [*super()._summary(), self.summary_]

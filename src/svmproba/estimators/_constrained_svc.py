@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from svmproba.estimators._floor_messages import clash_message, margin_rates, scale_advice
+from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
     Floats,
     as_generator,
@@ -109,7 +112,8 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     optimality_gap_ : float
         :math:`(\text{objective}-\text{bound})/\text{objective}`.
     status_ : {"optimal", "feasible"}
-        Whether the solution is proven to be optimal.
+        Whether the solution is proven to be optimal: ``optimality_gap_`` is at most 1e-6, or 1e-4
+        where another solver than ours has proven it, within its own tolerances.
     satisfied_ : ndarray of bool, shape (n_samples,)
         Records with a margin of at least 1; False for records of weight 0.
     rates_ : dict
@@ -204,7 +208,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
             Fitted estimator.
         """
         self._check_parameters()
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        rows, labels = check_records(self, X, y, order="C")
         weighing = (sample_weight, None, self.pos_label)
         data = training_set(rows, labels, *weighing, pairwise=self.kernel == "precomputed", least=1)
         (gamma,) = check_gammas(self.gamma, self.kernel, data.X, data.weight)
@@ -218,8 +222,13 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         self.floors_ = self._sample_floors(signs, weight)
         seed = int(rng.integers(2**31))
         found = self._solve(table, signs, weight, self.floors_, seed)
+        advice = scale_advice(data.X) if self.kernel == "linear" else ""
         if found.coef is None:
-            raise ValueError(self._clash(table, signs, weight, seed))
+            fixed = (table, signs, self.C, weight, self.floors_, seed)
+            raise ValueError(clash_message(*fixed, found.status) + advice)
+        if advice and found.status != "optimal":
+            message = f"The solution is not proven: its optimality gap is {found.gap:.2g}.{advice}"
+            warnings.warn(message, UserWarning, stacklevel=2)
         self._present, self._plus = data.present, data.plus
         self.classes_, self.pos_label_ = data.classes, data.classes[data.plus]
         flip = 1.0 if data.plus == 1 else -1.0
@@ -242,6 +251,13 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         check_option("confidence_rule", self.confidence_rule, RULES)
         if self.confidence is not None:
             check_confidence(self.confidence)
+            for name in FLOORS:
+                if getattr(self, name) == 1:
+                    raise ValueError(
+                        f"{name}=1 cannot be combined with confidence={self.confidence:g}: no "
+                        f"finite sample supports a population rate of 1. {name} must be below 1, "
+                        f"or confidence None."
+                    )
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, 0, np.inf, "None or a number >= 0")
 
@@ -274,28 +290,6 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         seconds = DEFAULT_SECONDS if self.time_limit is None else self.time_limit
         return solve_exact(table, signs, self.C, solver=self.solver, time_limit=seconds, **shared)
 
-    def _clash(self, table: Rows, signs: Floats, weight: Floats, seed: int) -> str:
-        """Say which value of the last floor goes with the others, by bisection."""
-        floors = dict(self.floors_)
-        last, wanted = floors.popitem()
-        low, high = 0.0, wanted
-        for _ in range(8):
-            middle = (low + high) / 2
-            need = needed_mass(signs, weight, **floors, **{last: middle})
-            found = solve_constrained(
-                table, signs, self.C, need=need, weight=weight, effort="fast", seed=seed
-            )
-            if found.coef is None:
-                high = middle
-            else:
-                reached = margin_rates(found.satisfied, signs > 0, weight)
-                low = max(low, reached[last.removeprefix("min_")])
-        others = " and ".join(f"{name}={floor:g}" for name, floor in floors.items())
-        return (
-            f"The floors clash: with {others} no solution was found that also has "
-            f"{last}={wanted:g}; the best {last} that was found is {low:.4g}."
-        )
-
     @property
     def coef_(self) -> Floats:
         """Coefficients, for the linear kernel only."""
@@ -318,7 +312,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
             Scores.
         """
         check_is_fitted(self, "intercept_")
-        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows = check_records(self, X, reset=False)
         if self._present is not None and self.kernel == "precomputed":
             rows = rows[:, self._present]
         scores: Floats = self._feature_map.transform(rows) @ self._coef + self.intercept_[0]
@@ -347,14 +341,3 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-
-def margin_rates(
-    satisfied: NDArray[np.bool_], positive: NDArray[np.bool_], weight: Floats
-) -> dict[str, float]:
-    """Rates of the classes and of all records, counted by margins of at least 1."""
-    groups = {"tpr": positive, "tnr": ~positive, "accuracy": np.ones_like(positive)}
-    return {
-        name: float(weight[group & satisfied].sum() / weight[group].sum())
-        for name, group in groups.items()
-    }

@@ -2,28 +2,125 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from svmproba.estimators._validation import Floats
 
 Cost = float | ArrayLike
+Model = TypeVar("Model", bound="DecisionMixin")
+
+#: Names of the costs, and what they are where nobody gave any.
+COSTS = {"tp_cost": 0.0, "tn_cost": 0.0, "fn_cost": 1.0, "fp_cost": 1.0}
 
 
 class DecisionMixin:
-    """Method `decide` of a classifier with two classes and probabilities."""
+    """Methods `with_costs` and `decide` of a classifier with two classes and probabilities."""
+
+    classes_: NDArray[Any]
+    costs_: dict[str, float] | None
+    cut_: float
+
+    def with_costs(
+        self: Model,
+        *,
+        fn_cost: float,
+        fp_cost: float,
+        tp_cost: float = 0.0,
+        tn_cost: float = 0.0,
+    ) -> Model:
+        r"""Copy of the model whose `predict` takes the label of least expected cost.
+
+        Nothing is fitted again and the arrays are shared. The costs imply the threshold on the
+        probability of the class of interest from which on that class costs no more [1]_,
+
+        .. math:: t=\frac{c_{FP}-c_{TN}}{(c_{FP}-c_{TN})+(c_{FN}-c_{TP})},
+
+        and ``cut_`` becomes that threshold. It is part of the model: saved files and ONNX graphs
+        decide in the same way. A rate asked for before is given up; a later `with_rate` or
+        `with_calibration` gives up the costs.
+
+        Parameters
+        ----------
+        fn_cost, fp_cost : float
+            Cost of a missed sample of the class of interest, and of a false alarm; not negative.
+        tp_cost, tn_cost : float, default=0.0
+            Cost of a sample of the class of interest, or of the other class, that is called
+            rightly. A gain is a negative cost. Wrong calls must cost more than right ones:
+            ``fn_cost + fp_cost > tp_cost + tn_cost``.
+
+        Returns
+        -------
+        estimator
+            A copy with its own ``costs_`` and ``cut_``; of a bootstrap ensemble also with its own
+            ``threshold_`` of 0, ``promise_`` and out-of-bag rates.
+
+        Warns
+        -----
+        UserWarning
+            Where the probabilities are vote shares, as in `decide`.
+
+        See Also
+        --------
+        decide : The same for once, with costs that may differ from sample to sample.
+
+        References
+        ----------
+        .. [1] C. Elkan, "The foundations of cost-sensitive learning", IJCAI 2001.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from svmproba import ProbabilitySVC
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = ProbabilitySVC(pos_label=0, random_state=0).fit(scale(X), y)
+        >>> careful = model.with_costs(fn_cost=9.0, fp_cost=1.0)
+        >>> careful.cut_
+        0.1
+        >>> bool((careful.predict(scale(X)) == 0).sum() > (model.predict(scale(X)) == 0).sum())
+        True
+        """
+        check_is_fitted(self, "intercept_")
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"Costs of misses and false alarms need two classes, got {len(self.classes_)}."
+            )
+        self._warn_of_votes()
+        other = copy.copy(self)
+        given = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
+        other._set_costs(given)
+        return other
+
+    def _set_costs(self: Any, costs: dict[str, float]) -> None:
+        """Let costs decide, see `with_costs`."""
+        self.cut_ = float(cost_threshold(costs))
+        self.costs_ = {name: float(cost) for name, cost in costs.items()}
+
+    def _warn_of_votes(self: Any) -> None:
+        if not self._is_calibrated():
+            warnings.warn(
+                "Expected costs from vote shares are not expectations: a vote share tells how "
+                "stable the sign of the score is, not how probable the label is. Fit with "
+                "calibration='auto'.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def decide(
         self: Any,
         X: ArrayLike,
         *,
-        tp_cost: Cost = 0.0,
-        tn_cost: Cost = 0.0,
-        fn_cost: Cost = 1.0,
-        fp_cost: Cost = 1.0,
+        tp_cost: Cost | None = None,
+        tn_cost: Cost | None = None,
+        fn_cost: Cost | None = None,
+        fp_cost: Cost | None = None,
         return_cost: bool = False,
     ) -> NDArray[Any] | tuple[NDArray[Any], Floats]:
         r"""Labels of least expected cost.
@@ -31,15 +128,18 @@ class DecisionMixin:
         With :math:`p=P(+|x)`, calling a record positive costs
         :math:`p\,c_{TP}+(1-p)\,c_{FP}` on average, calling it negative
         :math:`p\,c_{FN}+(1-p)\,c_{TN}`; the cheaper label is chosen, the class of interest where
-        both cost the same [1]_. The cut of `with_rate` plays no part.
+        both cost the same [1]_. The threshold of `with_rate` plays no part.
 
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
             Records.
-        tp_cost, tn_cost, fn_cost, fp_cost : float or array-like of shape (n_samples,)
+        tp_cost, tn_cost, fn_cost, fp_cost : float or array-like of shape (n_samples,), optional
             Cost of a positive record called positive, a negative one called negative, a positive
-            one called negative, and a negative one called positive. A gain is a negative cost.
+            one called negative, and a negative one called positive. None: that of `with_costs`;
+            where the model has no costs, 0 for right calls and 1 for wrong ones. A gain is a
+            negative cost of a right call; ``fn_cost`` and ``fp_cost`` must not be negative, and
+            together exceed ``tp_cost + tn_cost``, or equal it for single records.
         return_cost : bool, default=False
             Whether to give the expected cost of every decision too.
 
@@ -68,34 +168,75 @@ class DecisionMixin:
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> model = BootstrapSVC(n_bootstraps=50, calibration="platt", random_state=0)
         >>> model = model.fit(scale(X), y)
-        >>> dear_alarm = model.decide(scale(X), fp_cost=50.0)
-        >>> bool(dear_alarm.sum() < model.predict(scale(X)).sum())
+        >>> costly_alarm = model.decide(scale(X), fp_cost=50.0)
+        >>> bool(costly_alarm.sum() < model.predict(scale(X)).sum())
         True
         """
         P = self.predict_proba(X)[:, self._plus]
-        if not self._is_calibrated():
-            warnings.warn(
-                "Expected costs from vote shares are not expectations: a vote share tells how "
-                "stable the sign of the score is, not how probable the label is. Fit with "
-                "calibration='auto'.",
-                UserWarning,
-                stacklevel=2,
-            )
-        costs = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
-        tp, tn, fn, fp = (check_cost(name, cost, len(P)) for name, cost in costs.items())
-        if_positive, if_negative = P * tp + (1 - P) * fp, P * fn + (1 - P) * tn
-        chosen = if_positive <= if_negative
+        self._warn_of_votes()
+        own = COSTS if self.costs_ is None else self.costs_
+        given = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
+        costs = {name: own[name] if cost is None else cost for name, cost in given.items()}
+        chosen = cost_threshold(costs, len(P)) <= P
         labels = self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
-        return (labels, np.where(chosen, if_positive, if_negative)) if return_cost else labels
+        return (labels, expected_cost(P, chosen, costs)) if return_cost else labels
 
 
-def check_cost(name: str, cost: Cost, n: int) -> Floats:
-    """Cost as one finite number or one per record."""
+def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:
+    """Probability from which on the class of interest costs no more than the other class.
+
+    Parameters
+    ----------
+    costs : mapping
+        All of `COSTS`.
+    n : int, default=None
+        Number of records, where every record may have costs of its own.
+
+    Returns
+    -------
+    ndarray, shape () or (n,)
+        At or below 0 the class of interest is always cheaper, above 1 never; infinite for a record
+        whose wrong calls cost as much as its right ones.
+    """
+    tp, tn, fn, fp = (check_cost(name, costs[name], n) for name in COSTS)
+    for name, cost in (("fn_cost", fn), ("fp_cost", fp)):
+        if cost.min(initial=0.0) < 0:
+            raise ValueError(
+                f"{name} must not be negative, got {cost.min():g}; a gain is a negative cost of a "
+                f"right call, tp_cost or tn_cost."
+            )
+    alarm, miss = np.broadcast_arrays(fp - tn, fn - tp)
+    total = np.asarray(alarm + miss)
+    # A record may well have costs by which its probability does not matter; a model may not.
+    bad = np.flatnonzero(~((total > 0) | ((total == 0) & (total.ndim > 0))) | np.isinf(total))
+    if len(bad):
+        parts = [np.broadcast_to(cost, alarm.shape).flat[bad[0]] for cost in (fn, fp, tp, tn)]
+        raise ValueError(
+            "wrong calls must cost more than right ones, fn_cost + fp_cost > tp_cost + tn_cost, "
+            "got {:g} + {:g} and {:g} + {:g}".format(*parts)
+            + ("." if alarm.ndim == 0 else f" in place {bad[0]}.")
+        )
+    sure = np.where(alarm > 0, np.inf, -np.inf)
+    return np.divide(alarm, total, out=np.array(sure), where=total > 0)
+
+
+def expected_cost(P: Floats, chosen: NDArray[np.bool_], costs: Mapping[str, Cost]) -> Floats:
+    """Tell the expected cost of every call from the probability of the class of interest."""
+    tp, tn, fn, fp = (np.asarray(costs[name], dtype=np.float64) for name in COSTS)
+    return np.where(chosen, P * tp + (1 - P) * fp, P * fn + (1 - P) * tn)
+
+
+def check_cost(name: str, cost: Cost, n: int | None) -> Floats:
+    """Cost as one finite number, or one per record."""
     try:
         values = np.asarray(cost, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array(np.nan)
-    if values.shape not in ((), (n,)) or not np.isfinite(values).all():
-        found = f"shape {values.shape}" if values.ndim else repr(cost)
-        raise ValueError(f"{name} must be a finite number or {n} of them, got {found}.")
+    bad = values[~np.isfinite(values)]
+    if values.shape not in ((), (n,)) or bad.size:
+        several = "" if n is None else f" or {n} of them"
+        found = f"shape {values.shape}" if values.shape not in ((), (n,)) else f"{bad.flat[0]}"
+        raise ValueError(
+            f"{name} must be a finite number{several}, got {found if values.ndim else repr(cost)}."
+        )
     return values

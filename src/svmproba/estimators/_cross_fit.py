@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 
-from svmproba.estimators._validation import Floats, _class_factors, check_sample_weight
+from svmproba.estimators._validation import Floats, check_sample_weight, join_weights
 from svmproba.solvers.engine import fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
@@ -88,9 +88,7 @@ def encode_records(
     pairs = list(combinations(range(len(classes)), 2))
     if pos_label is not None:
         pairs = [_pair_of_interest(classes, pos_label)]
-    if class_weight is not None:
-        factor = _class_factors(class_weight, classes, y)
-        weight = factor if weight is None else weight * factor
+    weight = join_weights(weight, class_weight, classes, y)
     return Records(X, place.astype(np.intp), classes, weight, present, n_given, pairs)
 
 

@@ -15,6 +15,7 @@ from svmproba.bootstrap.members import Members, Training
 from svmproba.bootstrap.votes import tally_block
 from svmproba.estimators._lazy_table import is_lazy, read_labels, read_rows
 from svmproba.estimators._progress import FitProgress
+from svmproba.estimators._records import check_records, check_sizes
 from svmproba.estimators._validation import (
     Floats,
     TrainingSet,
@@ -61,7 +62,7 @@ class LittleBootstrapMixin:
         self: Any, X: Any, y: Any, sample_weight: ArrayLike | None, rng: np.random.Generator
     ) -> Drawn:
         dtypes = [np.float64, np.float32]
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=dtypes, order="C")
+        rows, labels = check_records(self, X, y, dtype=dtypes, order="C")
         data: TrainingSet = training_set(
             rows, labels, sample_weight, None, self.pos_label, pairwise=False
         )
@@ -89,6 +90,7 @@ class LittleBootstrapMixin:
         rows, labels, sample = read_rows(X, y, lengths, places)
         validate_data(self, sample, dtype=None)  # notes the number and the names of the columns
         rows = check_array(rows, dtype=[np.float64, np.float32], copy=False, input_name="X")
+        check_sizes(rows, getattr(self, "feature_names_in_", None))
         by_class = int(sizes[1 - plus]), int(sizes[plus])
         return Drawn(rows, labels == classes[plus], None, classes, plus, by_class, split, places)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import validate_data
 
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._cross_fit import Pair, Places, Records, deal_folds, encode_records
+from svmproba.estimators._records import check_records
 from svmproba.estimators._tuning import (
     KERNEL_PARAMETERS,
     PairwiseMixin,
@@ -24,6 +24,7 @@ from svmproba.estimators._validation import (
     check_integer,
     check_number,
     check_option,
+    explain_names_of_svc,
 )
 from svmproba.links.neighbours import neighbour_counts, soft_labels
 from svmproba.solvers.features import FeatureMap, fit_features
@@ -152,6 +153,10 @@ class PosteriorProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Bas
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs,)
         Relative duality gaps, bounds on how far the machines are from their optima.
+    cut_ : float
+        Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
+    costs_ : dict of str to float, or None
+        The costs of `with_costs` that decide, by the names of its arguments.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
@@ -202,6 +207,7 @@ class PosteriorProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Bas
     True
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         radius: float = 1.0,
@@ -255,11 +261,12 @@ class PosteriorProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Bas
         check_option("readout", self.readout, READOUTS)
         if self.neighbors is not None:
             check_integer("neighbors", self.neighbors, 1)
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        rows, labels = check_records(self, X, y, order="C")
         pairwise = self.kernel == "precomputed"
         data = encode_records(rows, labels, None, None, self.pos_label, pairwise=pairwise)
         gammas = check_gammas(self.gammas, self.kernel, data.X)
         self.classes_, self._pairs, self._present = data.classes, data.pairs, None
+        self.cut_, self.costs_ = 0.5, None
         self._kinds = data.place[:, np.newaxis] == np.arange(len(data.classes))
         self._choose(data, Cs, gammas)
         warn_of_gaps(self.duality_gap_, self.tol)

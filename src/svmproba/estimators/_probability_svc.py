@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import validate_data
 
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._cross_fit import (
@@ -28,6 +27,7 @@ from svmproba.estimators._pair_links import (
     warn_of_order,
 )
 from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from svmproba.estimators._records import check_records
 from svmproba.estimators._score_spread import (
     Machine,
     fit_spread,
@@ -40,7 +40,13 @@ from svmproba.estimators._tuning import (
     check_tuning_parameters,
     warn_of_gaps,
 )
-from svmproba.estimators._validation import Floats, as_generator, check_gammas, check_option
+from svmproba.estimators._validation import (
+    Floats,
+    as_generator,
+    check_gammas,
+    check_option,
+    explain_names_of_svc,
+)
 from svmproba.solvers.kernels import Rows
 
 
@@ -146,6 +152,10 @@ class ProbabilitySVC(
         Relative duality gap of the machines of all records.
     link_ : link, or list of n_pairs links with more than two classes
         The fitted links.
+    cut_ : float
+        Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
+    costs_ : dict of str to float, or None
+        The costs of `with_costs` that decide, by the names of its arguments.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
@@ -182,6 +192,7 @@ class ProbabilitySVC(
     True
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         link: str = "platt",
@@ -243,7 +254,7 @@ class ProbabilitySVC(
         check_option("link", self.link, tuple(LINKS))
         check_option("C_selection", self.C_selection, SELECTIONS)
         make_link(self.link, 1.0, self.link_params)
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        rows, labels = check_records(self, X, y, order="C")
         weighing = (sample_weight, self.class_weight, self.pos_label)
         records = encode_records(rows, labels, *weighing, pairwise=self.kernel == "precomputed")
         gammas = check_gammas(self.gammas, self.kernel, records.X)
@@ -299,6 +310,7 @@ class ProbabilitySVC(
     def _keep(self, records: Records, fit: Machines, c: int, rng: np.random.Generator) -> None:
         """Store the machines at the c-th C, their links and what those need."""
         self.classes_, self._pairs = records.classes, records.pairs
+        self.cut_, self.costs_ = 0.5, None
         self._present = None if len(records.present) == records.n_given else records.present
         self.C_ = float(self.cv_results_["C"][self.best_index_])
         self.gamma_ = float(self.cv_results_["gamma"][self.best_index_])
@@ -359,10 +371,11 @@ class ProbabilitySVC(
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Log odds of the probabilities, in agreement with `predict`.
+        """Log odds of the probabilities, in agreement with `predict` unless costs decide.
 
         The machine's own sign can disagree with the probabilities near the boundary; see
-        `machine_scores`.
+        `machine_scores`. After `with_costs` they are still the log odds, and `predict` cuts them
+        at those of ``cut_`` instead of 0.
 
         Parameters
         ----------

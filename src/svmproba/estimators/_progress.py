@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
+
+from svmproba._pace import Pace
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -18,9 +23,25 @@ except ImportError:  # scikit-learn < 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "FitProgress", "listening", "with_callbacks"]
 
 SECONDS_BETWEEN_LINES = 1.0
+
+_listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Callable[[int], None]) -> Iterator[None]:
+    """Tell a function how many more bags are done, block by block, of all fits in this context.
+
+    Callbacks of scikit-learn hear of one bag after the other, and not where a block ends: no pace
+    can be told from that.
+    """
+    before = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(before)
 
 
 class FitProgress:
@@ -38,7 +59,8 @@ class FitProgress:
 
     def __init__(self, estimator: Any, n_bags: int, **data: Any) -> None:
         self._estimator, self._data = estimator, data
-        self._n_bags, self._n_done = n_bags, 0
+        self._n_bags, self._pace = n_bags, Pace(n_bags)
+        self._listener = _listener.get()
         self._started = self._printed = time.monotonic()
         self._context = None
         if hasattr(estimator, "_init_callback_context"):
@@ -47,12 +69,14 @@ class FitProgress:
 
     def __call__(self, n_done_now: int) -> None:
         """Note that so many more bags are done."""
-        self._n_done += n_done_now
+        self._pace.note(n_done_now)
         if self._context is not None and hasattr(self._estimator, "_skl_callbacks"):
             for _ in range(n_done_now):
                 bag = self._context.subcontext(task_name="bag")
                 bag.call_on_fit_task_begin(estimator=self._estimator)
                 bag.call_on_fit_task_end(estimator=self._estimator)
+        if self._listener is not None:
+            self._listener(n_done_now)
         if self._estimator.verbose:
             self._print_line()
 
@@ -65,10 +89,11 @@ class FitProgress:
 
     def _print_line(self) -> None:
         now = time.monotonic()
-        elapsed, left = now - self._started, self._n_bags - self._n_done
-        if left and now - self._printed < SECONDS_BETWEEN_LINES:
+        is_done = self._pace.done == self._n_bags
+        if not is_done and now - self._printed < SECONDS_BETWEEN_LINES:
             return
-        self._printed = now
-        when = f"{elapsed * left / self._n_done:.0f} s left" if left else f"done in {elapsed:.1f} s"
-        name = type(self._estimator).__name__
-        print(f"{name}: {self._n_done} of {self._n_bags} bags, {when}", file=sys.stderr, flush=True)
+        self._printed, left = now, self._pace.left()
+        when = "" if left is None else f", {left:.0f} s left"
+        when = f", done in {now - self._started:.1f} s" if is_done else when
+        said = f"{type(self._estimator).__name__}: {self._pace.done} of {self._n_bags} bags"
+        print(f"{said}{when}", file=sys.stderr, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus,
 from svmproba.bootstrap.members import member_scores
 from svmproba.bootstrap.profile import profile_records
 from svmproba.bootstrap.threshold import HAIR, RateCurve, cut_for_rate, rates_at_cut
+from svmproba.bootstrap.votes import two_columns
 from svmproba.estimators._validation import Floats, check_confidence, check_number
 from svmproba.solvers.kernels import Rows
 
@@ -23,12 +25,14 @@ Model = TypeVar("Model", bound="RateControlMixin")
 
 #: Calibrated probabilities above this number, so from one half on, are called positive.
 BELOW_HALF = float(np.nextafter(0.5, 0))
+NO_PROMISE_BY_COSTS = "No promise: the threshold follows from costs, and no rate was asked for."
 
 
 class RateControlMixin:
     """Methods `rate_curve` and `with_rate` of a fitted bootstrap ensemble."""
 
     calibrator_: Any
+    costs_: dict[str, float] | None
     _jackknife: tuple[int, float] | None
     _rate_curve: RateCurve
 
@@ -93,8 +97,8 @@ class RateControlMixin:
         -------
         estimator
             A copy with its own ``threshold_``, ``cut_``, ``oob_tpr_``, ``oob_tnr_``, ``oob_score_``
-            and ``promise_``. One of vote shares has no ``oob_proba_``, which would need the
-            training records again.
+            and ``promise_``; costs of `with_costs` decide no longer. One of vote shares has no
+            ``oob_proba_``, which would need the training records again.
 
         Examples
         --------
@@ -152,6 +156,7 @@ class RateControlMixin:
             confidence=confidence if guarantee in ("split", "oob") else None,
             hair=0.0 if calibrated else HAIR,
         )
+        self.costs_ = None
         self._jackknife = (sign, rate) if guarantee == "jackknife+" else None
         if guarantee == "jackknife+":
             cut: Any = neutral
@@ -164,6 +169,16 @@ class RateControlMixin:
         label = self.classes_.tolist()[self._plus if sign > 0 else 1 - self._plus]
         names = {1: "tpr", -1: "tnr"}
         self.promise_ = promise(guarantee, names[sign], rate, confidence, int(n), label)
+
+    def _set_costs(self: Any, costs: dict[str, float]) -> None:
+        """Let costs decide, see `with_costs`: the threshold of a rate is taken back."""
+        super()._set_costs(costs)  # type: ignore[misc]
+        self._jackknife, self.threshold_ = None, 0.0
+        if not self._is_calibrated():
+            self.oob_proba_ = two_columns(self._vote_P, self._plus)
+        # From the threshold on: just below it is where levels must be above.
+        self._note_rates(self.oob_proba_[:, self._plus], float(np.nextafter(self.cut_, -np.inf)))
+        self.promise_ = NO_PROMISE_BY_COSTS
 
     def _levels_of(
         self: Any, X: ArrayLike | None, y: ArrayLike | None, per_theta: bool
@@ -197,16 +212,38 @@ class RateControlMixin:
     def _note_rates(self: Any, levels: Floats, cut: float | Floats) -> None:
         """Out-of-bag rates and accuracy at a cut; NaN where levels alone do not tell them."""
         self.oob_tpr_ = self.oob_tnr_ = self.oob_score_ = float("nan")
+        if self._jackknife is not None:
+            levels, cut = self._jackknife_levels()
         known = ~np.isnan(levels)
-        if np.ndim(cut) == 0 and self._jackknife is None and known.any():
+        if np.ndim(cut) == 0 and known.any():
             self.oob_tpr_, self.oob_tnr_ = rates_at_cut(levels, self._positive, float(cut))
             right = (levels[known] > cut) == self._positive[known]
             self.oob_score_ = float(right.mean())
 
+    def _own_scores(self: Any) -> Floats:
+        """Score of each training record over the bags without it, as jackknife+ compares them."""
+        own: Floats = (self.oob_scores_ / self.score_scales_[:, np.newaxis]).mean(axis=0)
+        return own
+
+    def _jackknife_levels(self: Any) -> tuple[Floats, float]:
+        """Out-of-bag levels, and the cut by which jackknife+ would call the training records.
+
+        Compared with record i, a record is judged by the bags without i; a training record, by
+        the bags without itself: the two differ little, and one cut then serves all.
+        """
+        sign, rate = self._jackknife
+        own = self._own_scores()
+        of_class = np.sort(sign * own[(self._positive == (sign > 0)) & ~np.isnan(own)])
+        refused_from = math.ceil(rate * (len(of_class) + 1) - 1e-9)
+        if refused_from > len(of_class):
+            return own, -sign * np.inf
+        level = float(of_class[-refused_from])
+        return own, np.nextafter(level, -np.inf) if sign > 0 else -level
+
     def _obey_jackknife(self: Any, rows: Rows, P: Floats) -> Floats:
         """Move probabilities that are on the wrong side of the cut to its right side."""
         sign, rate = self._jackknife
-        own = (self.oob_scores_ / self.score_scales_[:, np.newaxis]).mean(axis=0)
+        own = self._own_scores()
         chosen = np.flatnonzero((self._positive == (sign > 0)) & ~np.isnan(own))
         left_out = (self.counts_[:, chosen] == 0).T
         own = sign * own[chosen]

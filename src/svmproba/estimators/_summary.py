@@ -21,7 +21,7 @@ class SummaryMixin:
     def _summary(self: Any) -> list[str]:
         """Sentences on a fitted model."""
         n_theta, n_bags = self.intercept_.shape
-        gaps = self.duality_gap_[~np.isnan(self.duality_gap_)]
+        gaps = self.duality_gap_[np.isfinite(self.duality_gap_)]
         largest = f"; largest certified gap {gaps.max():.1e}" if len(gaps) else ""
         rates = {"TPR": self.oob_tpr_, "TNR": self.oob_tnr_, "accuracy": self.oob_score_}
         known = ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items() if rate == rate)

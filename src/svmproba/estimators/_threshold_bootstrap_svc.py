@@ -21,6 +21,7 @@ from svmproba.estimators._validation import (
     check_confidence,
     check_number,
     check_option,
+    explain_names_of_svc,
 )
 from svmproba.solvers.kernels import Rows
 
@@ -137,6 +138,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     True
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         target_tpr: float | None = None,

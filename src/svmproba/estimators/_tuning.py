@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import two_columns
+from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
     Floats,
     check_grid_parameters,
@@ -73,7 +74,7 @@ class PairwiseMixin:
 
     def _check_new(self: Any, X: ArrayLike) -> Rows:
         check_is_fitted(self, "intercept_")
-        rows: Rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows: Rows = check_records(self, X, reset=False)
         present = self._present
         return rows[:, present] if present is not None and self.kernel == "precomputed" else rows
 
@@ -91,7 +92,8 @@ class PairwiseMixin:
     def predict(self: Any, X: ArrayLike) -> NDArray[Any]:
         """Labels of largest probability.
 
-        Of two classes, the class of interest where its probability is at least one half.
+        Of two classes, the class of interest where its probability is at least ``cut_``, one half
+        unless `with_costs` moved it.
 
         Parameters
         ----------
@@ -106,7 +108,7 @@ class PairwiseMixin:
         P = self.predict_proba(X)
         if len(self.classes_) > 2:
             return np.asarray(self.classes_[P.argmax(axis=1)])
-        chosen = P[:, self._plus] >= 0.5
+        chosen = P[:, self._plus] >= self.cut_
         return np.asarray(self.classes_[np.where(chosen, self._plus, 1 - self._plus)])
 
     def _is_calibrated(self) -> bool:

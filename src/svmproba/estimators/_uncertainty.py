@@ -53,7 +53,9 @@ class UncertaintyMixin:
             the data. ``"sampling"``: error of having this training set; needs about five bags for
             every training record to be stable, and is short for vote shares near 0 and 1. With
             calibrated probabilities both look at the probability that every bag gives by itself,
-            through the fitted link, whose own error is left out. ``"venn_abers"``: the pair
+            through the fitted link, whose own error is left out; with too few bags for the
+            training records, ``"sampling"`` is then as wide as one SVM is uncertain, often more
+            than the ensemble is. ``"venn_abers"``: the pair
             :math:`[p_0,p_1]` from out-of-bag scores [2]_, about the calibrated probability
             whatever `calibration` is; wide where there are few records of like score.
 
@@ -96,10 +98,8 @@ class UncertaintyMixin:
         def block_interval(block: slice) -> tuple[Floats, Any]:
             values = self._bag_probabilities(member_scores(self._members, rows[block]))
             if kind == "sampling":
-                # Records that no bag saw tell nothing of training sets; the spread of bags stands
-                # in for theirs: that of scores for votes, their own for calibrated values.
-                votes = self.oob_records_ is None or not self._is_calibrated()
-                found = sampling_interval(values, self.counts_, confidence, probability=votes)
+                votes = not self._is_calibrated()
+                found = sampling_interval(values, self.counts_, confidence, votes=votes)
                 limits, estimated = np.column_stack(found[:2]), found.estimated
             else:
                 limits = np.column_stack(simulation_interval(values, confidence))

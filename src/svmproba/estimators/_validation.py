@@ -5,10 +5,11 @@ Every error names the parameter, the value and what is allowed.
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,12 +25,37 @@ from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.kernels import Rows, check_kernel, resolve_gamma
 
 Floats = NDArray[np.float64]
+P = ParamSpec("P")
 
 PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))
 #: Share of the rarer class below which ``class_weight="auto"`` adds balanced weights.
 RARE = 0.3
 #: Range of the vote shares of all records below which they are constant.
 CONSTANT_VOTES = 0.01
+#: Smallest and largest C, and weights; see `svmproba.estimators._records.LARGEST`.
+C_RANGE, WEIGHT_RANGE = (1e-50, 1e50), (1e-40, 1e40)
+
+#: Parameters of scikit-learn's SVC that are called otherwise here, or are not needed.
+OF_SVC = {
+    "C": "it is called Cs here and takes one value or a list of them",
+    "gamma": "it is called gammas here and takes one value or a list of them",
+    "probability": "leave it out, predict_proba is always there",
+}
+
+
+def explain_names_of_svc(init: Callable[P, None]) -> Callable[P, None]:
+    """Let the TypeError for a parameter of scikit-learn's SVC say what to write instead."""
+
+    @functools.wraps(init)
+    def explained(*args: P.args, **kwargs: P.kwargs) -> None:
+        for name in OF_SVC.keys() & kwargs.keys():
+            raise TypeError(
+                f"{type(args[0]).__name__} got an unexpected keyword argument {name!r}: "
+                f"{OF_SVC[name]}."
+            )
+        init(*args, **kwargs)
+
+    return explained
 
 
 def check_integer(name: str, value: object, minimum: int) -> None:
@@ -68,6 +94,11 @@ def check_Cs(Cs: ArrayLike | None) -> Floats:
     if grid.ndim != 1 or grid.size == 0 or not np.all((grid > 0) & np.isfinite(grid)):
         raise ValueError(
             f"Cs must be a positive finite number or a non-empty list of such, got {Cs!r}."
+        )
+    refused = grid[(grid < C_RANGE[0]) | (grid > C_RANGE[1])]
+    if refused.size:
+        raise ValueError(
+            f"Cs must lie between {C_RANGE[0]:g} and {C_RANGE[1]:g}, got {refused[0]:.4g}."
         )
     return np.unique(grid)
 
@@ -118,10 +149,14 @@ def check_kernels(kernel: Any) -> list[str]:
 def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Family]:
     """Families of an ensemble: kernels, gammas and class weights, every one with every other.
 
-    `data` has the attributes X, classes and plus, and `sizes` are the records of the other class
-    and of the class of interest.
+    `data` has the attributes X, weight, classes and plus, and `sizes` are the records of the other
+    class and of the class of interest.
     """
     weights = check_class_weights(estimator.class_weight, data.classes, data.plus, sizes)
+    low, high = (1.0, 1.0) if data.weight is None else (data.weight.min(), data.weight.max())
+    names = ["sample_weight"] * (data.weight is not None) + ["class_weight"]
+    with np.errstate(over="ignore", under="ignore"):
+        check_weight_range(names, low * min(map(min, weights)), high * max(map(max, weights)))
     return [
         Family(kernel, float(gamma), factors)
         for kernel in check_kernels(estimator.kernel)
@@ -181,7 +216,8 @@ def check_binary(y: NDArray[Any]) -> None:
     if target != "binary":
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {target}: "
-            f"y has {len(np.unique(y))} classes, and multiclass is not supported yet."
+            f"y has {len(np.unique(y))} classes. ProbabilitySVC, PosteriorProbabilitySVC and "
+            f"WeightedProbabilitySVC take more than two."
         )
 
 
@@ -224,6 +260,30 @@ def check_sample_weight(sample_weight: ArrayLike | None, X: Rows) -> Floats | No
     if weight.max() == 0:
         raise ValueError("sample_weight must not be zero for every record.")
     return weight
+
+
+def join_weights(
+    weight: Floats | None, class_weight: Any, classes: NDArray[Any], y: NDArray[Any]
+) -> Floats | None:
+    """Multiply weights of samples, none of them 0, by those of their classes."""
+    names = ["sample_weight"] * (weight is not None) + ["class_weight"] * (class_weight is not None)
+    with np.errstate(over="ignore", under="ignore"):
+        if class_weight is not None:
+            factor = _class_factors(class_weight, classes, y)
+            weight = factor if weight is None else weight * factor
+    if weight is not None:
+        check_weight_range(names, float(weight.min()), float(weight.max()))
+    return weight
+
+
+def check_weight_range(names: list[str], smallest: float, largest: float) -> None:
+    """Refuse weights, products of what is named, that are too small or too large."""
+    least, most = WEIGHT_RANGE
+    if smallest < least or largest > most:
+        raise ValueError(
+            f"{' times '.join(names)} must lie between {least:g} and {most:g}, or be 0 for a "
+            f"sample that is to be left out, got {largest if largest > most else smallest:.4g}."
+        )
 
 
 class TrainingSet(NamedTuple):
@@ -291,9 +351,7 @@ def training_set(
         X = X[:, present] if pairwise else X
     classes, plus = encode_two_classes(y, pos_label, least)
     positive = y == classes[plus]
-    if class_weight is not None:
-        factor = _class_factors(class_weight, classes, y)
-        weight = factor if weight is None else weight * factor
+    weight = join_weights(weight, class_weight, classes, y)
     return TrainingSet(X, classes, plus, positive, weight, present, n_given)
 
 
@@ -325,14 +383,14 @@ def warn_of_doubts(estimator: Any) -> None:
     n_always_in = np.count_nonzero(estimator.counts_.all(axis=0))
     if n_always_in:
         message = (
-            f"{n_always_in} records are in every bag, so their oob_proba_ is NaN: "
+            f"{n_always_in} records are in every bag and have no out-of-bag probability: "
             f"n_bootstraps={n_bags} is small."
         )
         warnings.warn(message, UserWarning, stacklevel=3)
     if np.isnan(estimator.reliability_).any():
         message = (
             f"reliability={estimator.reliability!r} is defined in none of the {n_bags} bags, "
-            f"so all weights_ are equal."
+            f"so all hyperparameter values weigh the same."
         )
         warnings.warn(message, UserWarning, stacklevel=3)
     P = estimator._vote_P[~np.isnan(estimator._vote_P)]

@@ -7,17 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import validate_data
 
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._cross_fit import Pair, Records, deal_folds, encode_records
+from svmproba.estimators._records import check_records
 from svmproba.estimators._tuning import (
     KERNEL_PARAMETERS,
     PairwiseMixin,
     check_tuning_parameters,
     warn_of_gaps,
 )
-from svmproba.estimators._validation import Floats, as_generator, check_gammas, check_option
+from svmproba.estimators._validation import (
+    Floats,
+    as_generator,
+    check_gammas,
+    check_option,
+    explain_names_of_svc,
+)
 from svmproba.links.weight_path import READOUTS, even_weights, fit_weight_paths, read_probability
 from svmproba.solvers.engine import Ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
@@ -133,6 +139,10 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs, n_weights)
         Relative duality gaps, bounds on how far the machines are from their optima.
+    cut_ : float
+        Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
+    costs_ : dict of str to float, or None
+        The costs of `with_costs` that decide, by the names of its arguments.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
@@ -174,6 +184,7 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
     (23,)
     """
 
+    @explain_names_of_svc
     def __init__(
         self,
         weights: ArrayLike | None = None,
@@ -229,11 +240,12 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
         Cs = check_tuning_parameters(self)
         check_option("readout", self.readout, READOUTS)
         check_option("C_selection", self.C_selection, SELECTIONS)
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        rows, labels = check_records(self, X, y, order="C")
         pairwise = self.kernel == "precomputed"
         data = encode_records(rows, labels, sample_weight, None, self.pos_label, pairwise=pairwise)
         gammas = check_gammas(self.gammas, self.kernel, data.X)
         self.classes_, self._pairs = data.classes, data.pairs
+        self.cut_, self.costs_ = 0.5, None
         self._present = None if len(data.present) == data.n_given else data.present
         self.weights_ = check_weights(self.weights, len(data.place))
         self._feature_map, mapped = self._choose(data, Cs, gammas)

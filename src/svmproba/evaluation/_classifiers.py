@@ -75,8 +75,8 @@ def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
 
     For the vote shares of an ensemble it is the median of all scores of the record, weighted by
     :math:`\rho_\theta`: cut anywhere, the votes call the record positive where its median is
-    above. For calibrated probabilities it is the probability; for another classifier, its score
-    or, without one, its probability.
+    above. For calibrated probabilities, and where costs decide, it is the probability; for another
+    classifier, its score or, without one, its probability.
 
     Parameters
     ----------
@@ -91,9 +91,10 @@ def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
     """
     model, (column, label) = last_step(estimator), column_of(estimator, pos_label)
     own = label == own_label(estimator)
-    if is_ensemble(model) and not is_calibrated(model):
+    by_cost = getattr(model, "costs_", None) is not None
+    if is_ensemble(model) and not is_calibrated(model) and not by_cost:
         values, cut, name = _medians_of(model, rows_for_last_step(estimator, X))
-    elif hasattr(estimator, "decision_function"):
+    elif hasattr(estimator, "decision_function") and not by_cost:
         values, cut, name = estimator.decision_function(X), 0.0, "score"
     else:
         cut = float(getattr(model, "cut_", 0.5))

@@ -253,7 +253,9 @@ class RateDisplay:
         label, calibrated = own_label(estimator), is_calibrated(model)
         other = next(name for name in estimator.classes_ if name != label)
         cut, where = (model.cut_, "probability") if calibrated else (model.threshold_, "scores")
-        cut = float(cut) if np.ndim(cut) == 0 else None
+        # Costs cut vote shares, not scores: the curve has no place for that.
+        scores_decide = calibrated or model.costs_ is None
+        cut = float(cut) if np.ndim(cut) == 0 and scores_decide else None
         curve, n_records, measured = model.rate_curve(), None, "out of bag"
         if y is not None:
             positive = is_positive(y, label)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
 from sklearn.utils import _safe_indexing
 
 from svmproba.evaluation._classifiers import is_calibrated
@@ -19,18 +19,32 @@ from svmproba.evaluation._report_records import (
     Steps,
     ensemble_of,
     first_demand,
+    named_columns,
     read_records,
     shares_with_limits,
     take_steps,
 )
 from svmproba.evaluation.calibration import brier_decomposition, calibration_error
-from svmproba.evaluation.costs import optimal_cut
+from svmproba.evaluation.checks import (
+    Calls,
+    check_calls,
+    check_columns,
+    check_probabilities,
+    check_size,
+)
+from svmproba.evaluation.limits import auc_limits, mean_limits
 from svmproba.evaluation.metrics import class_mse, mse
 
 Floats = NDArray[np.float64]
 
 N_NEAR, N_BINS = 20, 40
 COST_NAMES = ("fn", "fp", "tp", "tn")
+#: What to do where the model calls nobody: at the usual threshold, and at one that was asked for.
+REMEDY = (
+    'Give costs, or demand a rate as below. Vote shares move with class_weight="balanced" as well, '
+    "calibrated probabilities do not."
+)
+REMEDY_ASKED = "The costs, or the rate, that were asked for give this threshold: are they right?"
 #: Demands of the table that needs no slider.
 TABLE_DEMANDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0)
 
@@ -51,13 +65,10 @@ def report_figures(
         Of numbers, strings, lists and dictionaries; None where a number is not defined.
     """
     about = {} if about is None else dict(about)
-    costs = _costs(about.get("costs"))
-    # The command line lets costs decide where no rate was asked for.
-    by_cost = costs["given"] and about.get("wants_rate") is False
-    prices = {f"{name}_cost": costs[name] for name in COST_NAMES} if by_cost else None
-    ensemble, records = ensemble_of(model), read_records(model, X, y, prices)
+    ensemble, records = ensemble_of(model), read_records(model, X, y)
+    costs = _costs(about.get("costs") or ensemble.costs_)
     steps = take_steps(ensemble, records)
-    present, n_plus = _present(ensemble, records, prices), int(records.positive.sum())
+    present, n_plus = _present(ensemble, records), int(records.positive.sum())
     figures = {
         "names": class_names(ensemble, about),
         "n": len(records.positive),
@@ -66,7 +77,7 @@ def report_figures(
         "n_left_aside": int(np.size(y) - len(records.positive)),
         "n_trained_on": records.n_trained_on,
         "out_of_bag": records.out_of_bag,
-        "by_cost": by_cost,
+        "by_cost": ensemble.costs_ is not None,
         "calibrated": is_calibrated(ensemble),
         "present": present,
         "steps": _steps(steps, records),
@@ -78,23 +89,21 @@ def report_figures(
         "drivers": drivers(model, records),
         "promise": ensemble.promise_,
         "facts": facts(model),
+        "warnings": [str(text) for text in about.get("warnings", ())],
     }
+    figures["findings"] = _findings(ensemble, records, X, figures["names"], figures["by_cost"])
     plain: dict[str, Any] = _plain(figures)
     return plain
 
 
-def _present(ensemble: Any, records: Records, prices: dict[str, float] | None) -> dict[str, Any]:
+def _present(ensemble: Any, records: Records) -> dict[str, Any]:
     """Tell what the model does at its own cut."""
     n_plus, n_minus = int(records.positive.sum()), int((~records.positive).sum())
     tp = int(np.sum(records.called & records.positive))
     fp = int(np.sum(records.called & ~records.positive))
     cut: Any = ensemble.cut_ if is_calibrated(ensemble) else ensemble.threshold_
-    rates: tuple[float, float] = ensemble.oob_tpr_, ensemble.oob_tnr_
-    proba_cut = ensemble.cut_
-    if prices is not None:
-        proba_cut, rates = optimal_cut(**prices), (np.nan, np.nan)
-        cut = proba_cut if is_calibrated(ensemble) else None
-    one_cut = cut is not None and np.ndim(cut) == 0 and ensemble._jackknife is None
+    scores_decide = is_calibrated(ensemble) or ensemble.costs_ is None
+    one_cut = scores_decide and np.ndim(cut) == 0 and ensemble._jackknife is None
     counts = np.array([tp, n_plus - tp, fp, n_minus - fp])
     return {
         "tp": tp,
@@ -102,12 +111,31 @@ def _present(ensemble: Any, records: Records, prices: dict[str, float] | None) -
         "tpr": shares_with_limits(tp, n_plus),
         "tnr": shares_with_limits(n_minus - fp, n_minus),
         "precision": shares_with_limits(tp, tp + fp),
-        "oob_tpr": rates[0],
-        "oob_tnr": rates[1],
+        "oob_tpr": ensemble.oob_tpr_,
+        "oob_tnr": ensemble.oob_tnr_,
         "cut": cut if one_cut else None,
-        "proba_cut": proba_cut,
+        "proba_cut": ensemble.cut_,
         "per_thousand": _thousand(counts),
     }
+
+
+def _findings(
+    ensemble: Any, records: Records, X: Any, names: dict[str, str], by_cost: bool
+) -> list[str]:
+    """Tell what to know before the page is trusted."""
+    positive, called = records.positive, records.called
+    n_plus = int(positive.sum())
+    tp = int(np.sum(called & positive))
+    calls = Calls(tp, int(called.sum()) - tp, n_plus, len(positive) - n_plus)
+    classes = names["positive"], names["negative"]
+    usual = not by_cost and np.ndim(ensemble.threshold_) == 0 and ensemble._jackknife is None
+    usual = usual and ensemble.threshold_ == 0 and ensemble.cut_ == 0.5
+    found = check_size(calls, classes)
+    found += check_calls(calls, classes, REMEDY if usual else REMEDY_ASKED, usual)
+    found += check_probabilities(positive, records.proba)
+    columns = {} if ensemble.kernel == "precomputed" else named_columns(X, records.place)
+    found += check_columns(columns, positive, records.proba)
+    return [finding.text for finding in found]
 
 
 def _thousand(counts: NDArray[np.int64]) -> list[int]:
@@ -169,7 +197,7 @@ def _histogram(ensemble: Any, records: Records, steps: Steps) -> dict[str, Any]:
 
 
 def quality(ensemble: Any, records: Records) -> dict[str, Any]:
-    """Errors of the probabilities with standard errors, and their reliability with bands."""
+    """Errors of the probabilities with limits, and their reliability with bands."""
     positive, P = records.positive, records.proba
     squares = (positive - P) ** 2
     # Half a vote less than all: an infinite loss would tell nothing.
@@ -178,13 +206,13 @@ def quality(ensemble: Any, records: Records) -> dict[str, Any]:
     mse_plus, mse_minus = class_mse(positive, P, pos_label=True)
     found = calibration_error(positive, P, pos_label=True)
     parts = brier_decomposition(positive, P, pos_label=True)
-    curve = found.curve
+    curve, auc, n_plus = found.curve, float(roc_auc_score(positive, P)), int(positive.sum())
     return {
-        "mse": [mse(positive, P, pos_label=True), _standard_error(squares)],
-        "mse_plus": [mse_plus, _standard_error(squares[positive])],
-        "mse_minus": [mse_minus, _standard_error(squares[~positive])],
-        "auc": list(auc_with_error(positive, P)),
-        "log_loss": [float(losses.mean()), _standard_error(losses)],
+        "mse": [mse(positive, P, pos_label=True), *mean_limits(squares)],
+        "mse_plus": [mse_plus, *mean_limits(squares[positive])],
+        "mse_minus": [mse_minus, *mean_limits(squares[~positive])],
+        "auc": [auc, *auc_limits(auc, n_plus, len(P) - n_plus)],
+        "log_loss": [float(losses.mean()), *mean_limits(losses)],
         "least": least,
         "base_mse": parts.uncertainty,
         "base_log_loss": _entropy(float(positive.mean())),
@@ -198,30 +226,8 @@ def quality(ensemble: Any, records: Records) -> dict[str, Any]:
     }
 
 
-def _standard_error(values: Floats) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-
-
 def _entropy(share: float) -> float:
     return float(-(share * np.log(share) + (1 - share) * np.log(1 - share)))
-
-
-def auc_with_error(positive: NDArray[np.bool_], P: Floats) -> tuple[float, float]:
-    """Area under the ROC curve and its standard error by DeLong, DeLong and Clarke-Pearson (1988).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.evaluation._report_figures import auc_with_error
-    >>> auc, error = auc_with_error(np.array([0, 0, 1, 1]) > 0, np.array([0.1, 0.4, 0.35, 0.8]))
-    >>> auc, round(error, 4)
-    (0.75, 0.3536)
-    """
-    n_plus, n_minus = int(positive.sum()), int((~positive).sum())
-    ranks = rankdata(P)
-    above = (ranks[positive] - rankdata(P[positive])) / n_minus
-    below = 1 - (ranks[~positive] - rankdata(P[~positive])) / n_plus
-    return float(above.mean()), float(np.hypot(_standard_error(above), _standard_error(below)))
 
 
 def _near(ensemble: Any, records: Records, steps: Steps, X: Any, cut: float) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def facts(model: Any) -> list[tuple[str, str]]:
     ensemble = ensemble_of(model)
     n_theta, n_bags = ensemble.intercept_.shape
     C, gamma = ensemble.thetas_["C"], ensemble.thetas_["gamma"]
-    gaps = ensemble.duality_gap_[~np.isnan(ensemble.duality_gap_)]
+    gaps = ensemble.duality_gap_[np.isfinite(ensemble.duality_gap_)]
     columns = f"{ensemble.n_features_in_}"
     if isinstance(model, Pipeline) and hasattr(model, "n_features_in_"):
         columns = f"{model.n_features_in_}, as {ensemble.n_features_in_} columns of numbers"

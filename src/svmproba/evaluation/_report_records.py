@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.votes import left_out_shares, mix_shares
 from svmproba.estimators import BootstrapSVC
 from svmproba.evaluation._classifiers import is_calibrated, last_step, rows_for_last_step
-from svmproba.evaluation.costs import cheapest_calls
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -23,6 +21,8 @@ Bools = NDArray[np.bool_]
 DEMANDS = np.arange(1001) / 1000
 #: Pairs of a given and a training record up to which all are compared; beyond, this many pilots.
 MAX_PAIRS, N_PILOTS = 10**8, 50
+#: Columns up to which each is looked at by itself.
+MAX_COLUMNS = 1000
 
 
 class Records(NamedTuple):
@@ -90,7 +90,7 @@ def ensemble_of(model: Any) -> Any:
     return ensemble
 
 
-def read_records(model: Any, X: Any, y: ArrayLike, costs: Mapping[str, float] | None) -> Records:
+def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
     """Judge records; training records are recognised and judged out of bag.
 
     Parameters
@@ -99,8 +99,6 @@ def read_records(model: Any, X: Any, y: ArrayLike, costs: Mapping[str, float] | 
     X : table of shape (n, n_features)
     y : array-like of shape (n,)
         Labels, both classes present.
-    costs : mapping or None
-        Arguments of `cheapest_calls` where costs decide, None where the model's cut does.
 
     Returns
     -------
@@ -128,7 +126,7 @@ def read_records(model: Any, X: Any, y: ArrayLike, costs: Mapping[str, float] | 
         proba[given] = _left_out_proba(ensemble, kept, trained)
     known = np.flatnonzero(~np.isnan(proba) & ~np.isnan(level))
     proba = proba[known]
-    called = proba >= ensemble.cut_ if costs is None else cheapest_calls(proba, **costs)
+    called = proba >= ensemble.cut_
     rows = rows if len(known) == len(labels) else _safe_indexing(rows, known)
     return Records(
         rows, positive[known], proba, level[known], called, known, len(given), out_of_bag
@@ -231,6 +229,15 @@ def first_demand(steps: Steps, levels: Floats, calibrated: bool) -> NDArray[np.i
     """Place in `DEMANDS` from which on records are called positive, `len(DEMANDS)` for never."""
     # Cuts fall with the demand; -cut is increasing, as searchsorted wants it.
     return np.searchsorted(-steps.cut, -levels, side="left" if calibrated else "right")
+
+
+def named_columns(X: Any, place: NDArray[np.intp]) -> dict[str, Any]:
+    """Columns of a table by name, of these rows; none of a sparse table or of very many."""
+    if np.ndim(X) != 2 or hasattr(X, "multiply") or np.shape(X)[1] > MAX_COLUMNS:
+        return {}
+    if hasattr(X, "columns"):
+        return {str(name): np.asarray(X[name])[place] for name in X.columns}
+    return {f"column {j + 1}": column for j, column in enumerate(np.asarray(X)[place].T)}
 
 
 def shares_with_limits(hits: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats, Floats]:

@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmproba.estimators._costs import check_cost
+from svmproba.estimators._costs import COSTS, check_cost, cost_threshold
 from svmproba.evaluation._classifiers import column_of, last_step, rows_for_last_step
 from svmproba.evaluation.metrics import Label, check_pair, is_positive
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-COSTS = ("tp_cost", "tn_cost", "fn_cost", "fp_cost")
 
 
 class CostCurve(NamedTuple):
@@ -102,7 +100,8 @@ def optimal_cut(
     Parameters
     ----------
     tp_cost, tn_cost, fn_cost, fp_cost : float
-        As in :func:`mean_cost`.
+        As in :func:`mean_cost`. The costs of wrong calls must not be negative, and together
+        exceed those of right calls.
 
     Returns
     -------
@@ -119,13 +118,8 @@ def optimal_cut(
     >>> optimal_cut(fn_cost=4, fp_cost=1)
     0.2
     """
-    alarm, miss = fp_cost - tn_cost, fn_cost - tp_cost
-    if not alarm + miss > 0:
-        raise ValueError(
-            "wrong calls must cost more than right ones, fp_cost + fn_cost > tp_cost + tn_cost, "
-            f"got {fp_cost!r} + {fn_cost!r} and {tp_cost!r} + {tn_cost!r}"
-        )
-    return alarm / (alarm + miss)
+    costs = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
+    return float(cost_threshold(costs))
 
 
 def cost_curve(
@@ -183,14 +177,14 @@ def cheapest_calls(
     proba : ndarray of shape (n,)
         Probability of the class of interest.
     tp_cost, tn_cost, fn_cost, fp_cost
-        As in :func:`mean_cost`.
+        As in :func:`optimal_cut`, or one for each record.
 
     Returns
     -------
     ndarray of bool of shape (n,)
     """
-    tp, tn, fn, fp = _check_costs(len(proba), tp_cost, tn_cost, fn_cost, fp_cost)
-    return np.asarray(proba * (fn - tp) >= (1 - proba) * (fp - tn))
+    costs = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
+    return np.asarray(proba >= cost_threshold(costs, len(proba)))
 
 
 @dataclass(frozen=True)
@@ -252,9 +246,7 @@ def cost_scorer(
 
 def _costs_of_calls(positive: Bools, *costs: ArrayLike) -> tuple[Floats, Floats]:
     """Cost of each record if it is called positive, and if it is not."""
-    tp, tn, fn, fp = _check_costs(len(positive), *costs)
+    tp, tn, fn, fp = (
+        check_cost(name, cost, len(positive)) for name, cost in zip(COSTS, costs, strict=True)
+    )
     return np.where(positive, tp, fp), np.where(positive, fn, tn)
-
-
-def _check_costs(n: int, *costs: ArrayLike) -> list[Floats]:
-    return [check_cost(name, cost, n) for name, cost in zip(COSTS, costs, strict=True)]

@@ -53,10 +53,9 @@ def report_html(
     about : mapping, default=None
         What is known beyond the model: ``"costs"``, a mapping with ``"fn"`` and ``"fp"``, the
         cost of a missed record of the class of interest and of a false alarm (``"tp"`` and
-        ``"tn"`` too, if right calls cost something); ``"target"``, the
-        name of the target; ``"records"``, what records are called, such as ``"applicants"``;
-        ``"wants_rate"``, False where not the model's cut decides but the smaller expected cost.
-        Other keys are left alone.
+        ``"tn"`` too, if right calls cost something), by default those of ``model.with_costs``;
+        ``"target"``, the name of the target; ``"records"``, what records are called, such as
+        ``"applicants"``; ``"warnings"``, sentences to show on the page. Other keys are left alone.
     title : str, default=None
         Title of the page.
 
@@ -104,6 +103,7 @@ def write_report(
     *,
     about: Mapping[str, Any] | None = None,
     title: str | None = None,
+    overwrite: bool = True,
 ) -> Path:
     """Write the page of :func:`report_html` to a file.
 
@@ -112,7 +112,9 @@ def write_report(
     model, X, y, about, title
         As in :func:`report_html`.
     path : str or Path
-        The file, overwritten if it exists.
+        The file.
+    overwrite : bool, default=True
+        Whether a file that exists may be replaced; otherwise it is a FileExistsError.
 
     Returns
     -------
@@ -121,7 +123,7 @@ def write_report(
     """
     page = report_html(model, X, y, about=about, title=title)
     file = Path(path)
-    write_whole(file, page.encode())
+    write_whole(file, page.encode(), overwrite=overwrite)
     return file
 
 

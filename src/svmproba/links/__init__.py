@@ -15,7 +15,7 @@ from svmproba.links.cosine import CosineLink
 from svmproba.links.coupling import couple
 from svmproba.links.cpon import CponLink
 from svmproba.links.gaussian import GaussianLink
-from svmproba.links.isotonic import IsotonicLink, IsotonicMixtureLink
+from svmproba.links.isotonic import IsotonicLink
 from svmproba.links.moderated import ModeratedLink
 from svmproba.links.platt import PlattLink
 from svmproba.links.sollich import SollichLink
@@ -32,7 +32,6 @@ __all__ = [
     "CponLink",
     "GaussianLink",
     "IsotonicLink",
-    "IsotonicMixtureLink",
     "ModeratedLink",
     "PlattLink",
     "QuadraticLink",

@@ -62,6 +62,7 @@ class SplineLink:
 
     reads: ClassVar[str] = "mixed"
 
+    n_knots: int
     knots_: Floats
     slopes_: Floats
     intercept_: float
@@ -69,10 +70,8 @@ class SplineLink:
     def __init__(self, n_knots: int = 6, smoothing: float = 1.0) -> None:
         if n_knots < 2:
             raise ValueError(f"n_knots must be at least 2, got {n_knots!r}")
-        if not smoothing >= 0:
-            raise ValueError(f"smoothing must be at least 0, got {smoothing!r}")
         self.n_knots = n_knots
-        self.smoothing = smoothing
+        self.smoothing = _checked(smoothing)
 
     def fit(self, scores: ArrayLike, positive: ArrayLike) -> SplineLink:
         """Fit to scores (n,) and labels (n,) of bool."""
@@ -131,8 +130,16 @@ class QuadraticLink(SplineLink):
     array([0.25, 0.75])
     """
 
+    n_knots = 2
+
     def __init__(self, smoothing: float = 0.0) -> None:
-        super().__init__(2, smoothing)
+        self.smoothing = _checked(smoothing)
+
+
+def _checked(smoothing: float) -> float:
+    if not smoothing >= 0:
+        raise ValueError(f"smoothing must be at least 0, got {smoothing!r}")
+    return smoothing
 
 
 def _integrals(s: Floats, knots: Floats) -> Floats:

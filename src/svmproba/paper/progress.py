@@ -87,7 +87,7 @@ def tell_progress(kept: int, total: int, stream: TextIO) -> Iterator[Teller]:
             progress.update(task, description=name_of(cell))
 
         def report(event: Event) -> None:
-            left = f"about {in_words(event.left)} left" if event.left else "done"
+            left = "done" if event.done == event.total else _left(event)
             progress.update(task, completed=event.done, left=left)
             if event.failure is not None:
                 progress.console.print(_failure(event), markup=False, style="red")
@@ -112,6 +112,10 @@ def _rich_progress(stream: TextIO) -> Any:
     )
 
 
+def _left(event: Event) -> str:
+    return f"about {in_words(event.left)} left" if event.left else ""
+
+
 def _failure(event: Event) -> str:
     return f"{name_of(event.cell)} failed: {type(event.failure).__name__}: {event.failure}"
 
@@ -119,6 +123,6 @@ def _failure(event: Event) -> str:
 def _write_line(event: Event, stream: TextIO) -> None:
     width = len(str(event.total))
     said = name_of(event.cell) if event.failure is None else _failure(event)
-    left = f", about {in_words(event.left)} left" if event.left else ""
+    left = f", {_left(event)}" if event.left else ""
     stream.write(f"[{event.done:{width}d}/{event.total}] {said}: {in_words(event.seconds)}{left}\n")
     stream.flush()

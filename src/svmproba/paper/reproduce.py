@@ -61,8 +61,8 @@ class Event(NamedTuple):
     cell : Cell
     seconds : float
         Time the cell took.
-    left : float
-        Guess of the seconds that the rest will take.
+    left : float or None
+        Guess of the seconds that the rest will take; None as long as there is none.
     failure : Exception or None
         Why the cell has no result.
     """
@@ -71,7 +71,7 @@ class Event(NamedTuple):
     total: int
     cell: Cell
     seconds: float
-    left: float
+    left: float | None
     failure: Exception | None
 
 
@@ -220,7 +220,7 @@ def run(
         Cells that failed; the others go on without them.
     """
     jobs = plan_jobs(plan, tables, families)
-    waiting, pace = [], _Pace()
+    waiting, pace, begun = [], _Pace(), set[str]()
     for job in jobs:
         if job.cell in store:
             pace.note(job, store.get(job.cell).seconds)
@@ -237,11 +237,14 @@ def run(
         except Exception as error:
             failures[job.cell] = failure = error
         seconds = time.perf_counter() - start
-        pace.note(job, seconds)
+        # The first cell of a family may have waited for compilation: it tells no pace.
+        if job.cell.family in begun and failure is None:
+            pace.note(job, seconds)
+        begun.add(job.cell.family)
         if report is not None:
             rest = waiting[k + 1 :]
             done = len(jobs) - len(rest)
-            left = sum(map(pace.guess, rest))
+            left = pace.guess_all(rest)
             report(Event(done, len(jobs), job.cell, seconds, left, failure))
     return failures
 
@@ -264,10 +267,13 @@ class _Pace:
             spent[0] += seconds
             spent[1] += job.price
 
-    def guess(self, job: Job) -> float:
+    def guess_all(self, jobs: Sequence[Job]) -> float | None:
+        if jobs and not self._spent:
+            return None
+        return sum(map(self._guess, jobs))
+
+    def _guess(self, job: Job) -> float:
         # The nearest relatives that are done: same data and family, same family, all.
-        for kind in self._kinds(job.cell):
-            if kind in self._spent:
-                seconds, price = self._spent[kind]
-                return seconds / price * job.price
-        return 0.0
+        kind = next(kind for kind in self._kinds(job.cell) if kind in self._spent)
+        seconds, price = self._spent[kind]
+        return seconds / price * job.price

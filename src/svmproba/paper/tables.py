@@ -78,13 +78,9 @@ def printed(number: int, dataset: str, column: str, method: str | None = None) -
     >>> printed(2, "wisconsin", "ebb"), printed(3, "wisconsin", "tpr_1", method="cebb1")
     (0.018, 0.018)
     """
-    rows = [
-        row
-        for row in read_table(number)
-        if row["dataset"] == dataset and row.get("method") == method
-    ]
-    if len(rows) != 1 or column not in rows[0]:
-        raise ValueError(
-            f"table {number} has no entry dataset={dataset!r}, column={column!r}, method={method!r}"
-        )
-    return float(rows[0][column])
+    for row in read_table(number):
+        if row["dataset"] == dataset and row.get("method") == method and column in row:
+            return float(row[column])
+    raise ValueError(
+        f"table {number} has no entry dataset={dataset!r}, column={column!r}, method={method!r}"
+    )

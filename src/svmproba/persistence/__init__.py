@@ -6,40 +6,40 @@ import io
 import json
 import os
 import warnings
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from svmproba._files import write_whole
 from svmproba.persistence._archive import (
     ABOUT,
     FORMAT,
-    SCHEMA,
+    MODEL,
     ModelFileError,
+    check_depth,
+    open_archive,
     pack,
     parse_about,
-    read_members,
-    read_whole,
     refusing,
 )
-from svmproba.persistence._audit import audit, trusted
+from svmproba.persistence._codec import decode, encode
+from svmproba.persistence._names import MODELS
 from svmproba.persistence._onnx_export import to_onnx
-from svmproba.persistence._state import add_parameters, bare_state, check_loaded, check_saveable
 
 __all__ = ["ModelFileError", "load", "read_about", "save", "to_onnx"]
 
 FilePath = str | os.PathLike[str]
-#: Loaders of what stays one thing if it was one: it depends on chance whether two texts do.
-_SHARED = ("NdArrayNode", "ObjectNode", "SparseMatrixNode")
 
 
-def save(model: Any, path: FilePath, *, about: Any = None) -> None:
+def save(model: Any, path: FilePath, *, about: Any = None, overwrite: bool = True) -> None:
     """Save a fitted model to a file that can be loaded without running code.
 
-    The file is a skops file [1]_, a zip archive of arrays and of a description in JSON, with a
+    The file is a zip archive of arrays in NumPy's format and of a plain tree in JSON, with a
     digest at its end. It is written whole or not at all: what was at `path` stays until the new
     file is complete and on disk. Equal models give equal bytes.
 
@@ -51,12 +51,16 @@ def save(model: Any, path: FilePath, *, about: Any = None) -> None:
         feature_selection, impute, kernel_approximation, preprocessing and random_projection, as
         long as they hold no functions (but numpy's element-wise ones) and no trees.
     path : str or path-like
-        The file; by custom its name ends in ``.skops``.
+        The file; by custom its name ends in ``.svmproba``.
     about : JSON-able, optional
         Anything worth knowing about the model, see `read_about`.
+    overwrite : bool, default=True
+        Whether a file that exists may be replaced.
 
     Raises
     ------
+    FileExistsError
+        If there is a file and `overwrite` is false.
     ModelFileError
         If the model holds something that a file may not name, such as a function of yours. The
         message tells where. Nothing is written then.
@@ -69,10 +73,6 @@ def save(model: Any, path: FilePath, *, about: Any = None) -> None:
     What protects against an attacker is that `load` runs no code: a forged model can predict
     nonsense, and nothing else. Where that matters, sign the file.
 
-    References
-    ----------
-    .. [1] https://skops.readthedocs.io
-
     Examples
     --------
     >>> import tempfile, pathlib
@@ -82,7 +82,7 @@ def save(model: Any, path: FilePath, *, about: Any = None) -> None:
     >>> import svmproba
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), svmproba.BootstrapSVC(n_bootstraps=50))
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.skops"
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.svmproba"
     >>> svmproba.save(model.fit(X, y), path, about={"data": "wisconsin"})
     >>> again = svmproba.load(path)
     >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
@@ -90,22 +90,25 @@ def save(model: Any, path: FilePath, *, about: Any = None) -> None:
     >>> svmproba.read_about(path)["about"]
     {'data': 'wisconsin'}
     """
-    check_saveable(model)
+    _check_model(model)
     path = Path(path)
     head = _head(model, about)
     with refusing(path, "this model cannot be saved"):
-        members = _skops_members(bare_state(model))
-    audit(path, members)
-    write_whole(path, pack({ABOUT: head, **members}))
+        check_depth(head)
+        tree, arrays = encode(model)
+    files = {f"{number}.npy": _npy(array) for number, array in enumerate(arrays)}
+    write_whole(path, pack({ABOUT: head, MODEL: tree, **files}), overwrite=overwrite)
 
 
 def load(path: FilePath) -> Any:
     """Load a model that `save` wrote.
 
     No code is run and none is imported that the file could choose: everything it names must be on
-    a fixed list of svmproba's own classes, plain data and scikit-learn's preparation steps. The
-    loaded model does all that the saved one did, with equal results to the last bit on the same
-    machine and versions.
+    a fixed list of svmproba's own classes, plain data and scikit-learn's preparation steps. Every
+    array is compared with all others before it is used, and a file that would take more memory
+    than 64 MiB and 64 times its own size is refused before that memory is taken. The loaded model
+    does all that the saved one did, with equal results to the last bit on the same machine and
+    versions.
 
     Parameters
     ----------
@@ -120,21 +123,22 @@ def load(path: FilePath) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is incomplete, altered, of another kind, of a newer format, or names anything
-        that is not on the list.
+        If the file is incomplete, altered, of another kind, of a newer format, or too large when
+        unpacked, if it names anything that is not on the list, or if its arrays do not go together.
     """
-    skops_io = _skops()
     path = Path(path)
-    data = read_whole(path)
-    members = read_members(path, data)
-    head = parse_about(path, members)
-    audit(path, members)
-    with refusing(path, "its content does not make a model"):
-        model = skops_io.load(io.BytesIO(data), trusted=trusted())
-        check_loaded(model)
-        add_parameters(model)
+    with open_archive(path) as archive:
+        head = parse_about(path, archive)
+        with refusing(path, "its content does not make a model"):
+            model = decode(archive.json(MODEL), archive.array)
+            archive.check_all_read()
+            _check_model(model)
     if head["class"] != type(model).__name__:
         raise ModelFileError(path, f"holds a {type(model).__name__}, not a {head['class']}.")
+    if isinstance(model, Pipeline) and head["scikit-learn"] != sklearn.__version__:
+        versions = {"original": head["scikit-learn"], "current": sklearn.__version__}
+        named = {f"{which}_sklearn_version": version for which, version in versions.items()}
+        warnings.warn(InconsistentVersionWarning(estimator_name="Pipeline", **named), stacklevel=2)
     return model
 
 
@@ -153,7 +157,8 @@ def read_about(path: FilePath) -> dict[str, Any]:
         ``"scikit-learn"`` and ``"numpy"`` that wrote it; and ``"about"`` as it was given to `save`.
     """
     path = Path(path)
-    return parse_about(path, read_members(path, read_whole(path)))
+    with open_archive(path) as archive:
+        return parse_about(path, archive)
 
 
 def _head(model: Any, about: Any) -> bytes:
@@ -174,41 +179,22 @@ def _head(model: Any, about: Any) -> bytes:
     return text.encode()
 
 
-def _skops_members(model: Any) -> dict[str, bytes]:
-    """Members of the skops file of a model, numbered in the order they are named."""
-    with zipfile.ZipFile(io.BytesIO(_skops().dumps(model))) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    schema = json.loads(members.pop(SCHEMA))
-    numbers: dict[int, int] = {}
-    names: dict[str, str] = {}
-    pending = [schema]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, list):
-            pending += reversed(value)
-        elif isinstance(value, dict):
-            if "__loader__" in value:
-                _renumber(value, numbers, names)
-            pending += reversed(value.values())
-    schema_text = json.dumps(schema, separators=(",", ":")).encode()
-    return {SCHEMA: schema_text, **{new: members[old] for old, new in names.items()}}
+def _npy(array: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
 
 
-def _renumber(node: dict[str, Any], numbers: dict[int, int], names: dict[str, str]) -> None:
-    """Replace addresses in memory, which differ from run to run, by running numbers."""
-    identity = node.pop("__id__", None)
-    if node["__loader__"] in _SHARED:
-        node["__id__"] = numbers.setdefault(identity, len(numbers) + 1)
-    if "file" in node:
-        suffix = node["file"].rpartition(".")[2]
-        node["file"] = names.setdefault(node["file"], f"{len(names)}.{suffix}")
-
-
-def _skops() -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the modules that skops looks through
-            import skops.io
-    except ImportError as error:
-        raise ImportError("Model files need skops: pip install 'svmproba[persist]'") from error
-    return skops.io
+def _check_model(model: Any) -> None:
+    """Refuse what is not a fitted model of this package, alone or at the end of a pipeline."""
+    final = model
+    while isinstance(final, Pipeline):
+        final = final.steps[-1][1]
+    if type(final) not in MODELS.values():
+        raise TypeError(
+            f"model must be an estimator of svmproba or a Pipeline that ends in one, got "
+            f"{type(model).__name__}"
+            + (f" that ends in {type(final).__name__}." if final is not model else ".")
+            + (" Save its best_estimator_." if hasattr(model, "best_estimator_") else "")
+        )
+    check_is_fitted(final, "intercept_")

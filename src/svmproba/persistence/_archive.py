@@ -8,24 +8,35 @@ import json
 import math
 import os
 import re
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Number of the file format. Older files stay readable, newer ones are refused.
 FORMAT = 1
-ABOUT, SCHEMA = "svmproba.json", "schema.json"
+#: Members of the archive besides the arrays: what the file says of itself, and the model.
+ABOUT, MODEL = "svmproba.json", "model.json"
 
-_MARK = b"svmproba sha256 "
+_START, _MARK = b"PK\x03\x04", b"svmproba sha256 "
 _TRAILER = len(_MARK) + 2 * hashlib.sha256().digest_size
-_MEMBER = re.compile(r"svmproba\.json|schema\.json|[0-9]+\.(npy|npz)")
-#: What a file may unpack to: this much, and this many times its own size on top.
+_CHUNK = 2**20
+_MEMBER = re.compile(r"svmproba\.json|model\.json|(0|[1-9][0-9]{0,8})\.npy")
+#: What a file may unpack to: this much, and this many times its own size on top. A byte of JSON
+#: counts as _GROWTH bytes: an empty list takes two of them in the file and 130 in memory.
 _FREE_BYTES, _GROWTH = 2**26, 64
+#: Text in JSON. Nothing in it is tried twice, or a long one would take much memory.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+#: How deep the JSON of a file may be nested.
+_DEPTH = 100
+#: Types of arrays: truth values, numbers, times and text. No objects, which would be pickled.
+_KINDS = "biufcmMSU"
 #: Compressing pays where a sample of this size shrinks to less than this share.
 _SAMPLE_BYTES, _WORTHWHILE = 2**16, 0.85
 #: Six would take ten times as long to make bags 13 % smaller.
@@ -52,15 +63,28 @@ class ModelFileError(ValueError):
         return f"{self.path}: {self.reason}"
 
 
+class Refused(ValueError):
+    """What a model may not hold, and where; `refusing` adds the name of the file."""
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        super().__init__(reason, place)
+        self.reason, self.place = reason, place
+
+    def __str__(self) -> str:
+        return f"{self.place.removeprefix('.') or 'the model'} {self.reason}"
+
+
 @contextmanager
 def refusing(path: Path, what: str) -> Iterator[None]:
     """Turn whatever goes wrong inside into a `ModelFileError`."""
     try:
         yield
-    except ModelFileError:
+    except (ModelFileError, MemoryError):
         raise
+    except Refused as error:
+        raise ModelFileError(path, f"{error}.") from error
     except Exception as error:
-        detail = str(error).partition("\n")[0] or "no details"
+        detail = str(error).partition("\n")[0][:200] or "no details"
         raise ModelFileError(path, f"{what} ({type(error).__name__}: {detail}).") from error
 
 
@@ -79,7 +103,8 @@ def pack(members: Mapping[str, bytes], *, compress: bool = True) -> bytes:
             archive.writestr(entry, content, compresslevel=_LEVEL)
         archive.comment = _MARK.ljust(_TRAILER)
     body = buffer.getbuffer()[:-_TRAILER]
-    if compress and sum(map(len, members.values())) > _FREE_BYTES + _GROWTH * len(body):
+    weight = sum(_weight(name, len(content)) for name, content in members.items())
+    if compress and weight > _FREE_BYTES + _GROWTH * len(body):
         return pack(members, compress=False)  # it would be taken for a bomb
     return bytes(body) + _MARK + hashlib.sha256(body).hexdigest().encode()
 
@@ -91,121 +116,166 @@ def _is_compressible(content: bytes) -> bool:
     return len(zlib.compress(sample, 1)) < _WORTHWHILE * len(sample)
 
 
-def read_whole(path: Path) -> bytes:
-    """Bytes of a model file, after its digest was found right."""
+def _weight(name: str, size: int) -> int:
+    return size * (_GROWTH if name.endswith(".json") else 1)
+
+
+class Archive:
+    """An open model file whose digest, names and sizes are in order; members are read on demand."""
+
+    def __init__(self, zipped: zipfile.ZipFile) -> None:
+        self._zipped = zipped
+        self._entries = {entry.filename: entry for entry in zipped.infolist()}
+        self._arrays: dict[int, NDArray[Any]] = {}
+
+    def json(self, name: str) -> Any:
+        """Read a JSON document that is not nested too deeply."""
+        if name not in self._entries:
+            raise Refused("is missing from it", name)
+        return json.loads(check_depth(self._zipped.read(name)))
+
+    def array(self, number: object) -> NDArray[Any]:
+        """Read an array by its number, once."""
+        name = f"{number}.npy" if type(number) is int else ""
+        if name not in self._entries:
+            raise Refused("is an array that is missing from the file")
+        assert isinstance(number, int)
+        if number not in self._arrays:
+            with self._zipped.open(name) as stream:
+                _check_header(stream, self._entries[name].file_size)
+                stream.seek(0)
+                array = np.lib.format.read_array(stream, allow_pickle=False)
+            _check_codes(array)
+            self._arrays[number] = array.astype(array.dtype.newbyteorder("="), copy=False)
+        return self._arrays[number]
+
+    def check_all_read(self) -> None:
+        """Refuse arrays that the model does not use."""
+        if len(self._arrays) + 2 < len(self._entries):
+            raise Refused("holds arrays that the model does not use", "the file")
+
+
+@contextmanager
+def open_archive(path: Path) -> Iterator[Archive]:
+    """Open a model file, unless it is of another kind, incomplete, altered or a bomb."""
     if path.exists() and not path.is_file():
         raise ModelFileError(path, "this is not a file.")
-    data = path.read_bytes()
-    trailer = data[-_TRAILER:]
-    if not data.startswith(b"PK\x03\x04"):
-        raise ModelFileError(path, f"not a model file: {_guess(data)}.")
+    with path.open("rb") as file:
+        size = _check_ends(path, file)
+        with refusing(path, "damaged archive"), zipfile.ZipFile(file) as zipped:
+            _check_entries(path, zipped.infolist(), size)
+            yield Archive(zipped)
+
+
+def _check_ends(path: Path, file: BinaryIO) -> int:
+    """Size of a file, after its first bytes and its digest were found right."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    first = file.read(256)
+    file.seek(max(0, size - _TRAILER))
+    trailer = file.read()
+    if not first.startswith(_START):
+        raise ModelFileError(path, f"not a model file: {_guess(first, trailer)}.")
+    if not ABOUT.encode().startswith(first[30 : 30 + len(ABOUT)]):
+        raise ModelFileError(path, "a zip file, but not one that svmproba.save wrote.")
     if not trailer.startswith(_MARK):
-        raise ModelFileError(path, _without_trailer(data))
-    with memoryview(data) as view:
-        digest = hashlib.sha256(view[:-_TRAILER]).hexdigest().encode()
-    if trailer[len(_MARK) :] != digest:
+        raise ModelFileError(path, "incomplete or altered: the digest at its end is missing.")
+    file.seek(0)
+    digest, left = hashlib.sha256(), size - _TRAILER
+    while left > 0 and (chunk := file.read(min(left, _CHUNK))):
+        digest.update(chunk)
+        left -= len(chunk)
+    if trailer[len(_MARK) :] != digest.hexdigest().encode():
         raise ModelFileError(path, "altered since it was written: its digest does not match.")
-    return data
+    return size
 
 
-def _guess(data: bytes) -> str:
-    if not data:
+def _guess(first: bytes, last: bytes) -> str:
+    if not first:
         return "it is empty"
-    if data.startswith(b"\x80") or (data[:1] in b"(]}c" and data.endswith(b".")):
+    if first.startswith(b"\x80") or (first[:1] in b"(]}c" and last.endswith(b".")):
         return "it looks like a pickle, which could run any code and is never opened"
-    if all(byte >= 32 or byte in b"\t\r\n" for byte in data[:256]):
+    if all(byte >= 32 or byte in b"\t\r\n" for byte in first):
         return "it looks like text"
     return "its first bytes are unknown"
 
 
-def _without_trailer(data: bytes) -> str:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
-    except Exception:
-        return "incomplete: its end is missing."
-    if ABOUT in names:
-        return "altered since it was written: its digest is missing."
-    kind = "a skops file" if SCHEMA in names else "a zip file"
-    return f"{kind}, but not one that svmproba.save wrote."
-
-
-def read_members(path: Path, data: bytes) -> dict[str, bytes]:
-    """Members of an archive by name, once their names, sizes and array headers are in order."""
-    with refusing(path, "damaged archive"), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return _checked_members(path, archive, len(data), _MEMBER)
-
-
-def _checked_members(
-    path: Path, archive: zipfile.ZipFile, size: int, names: re.Pattern[str]
-) -> dict[str, bytes]:
-    entries = archive.infolist()
+def _check_entries(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
+    """Refuse members of other names and kinds, and more than can be believed of such a file."""
     for entry in entries:
-        if not names.fullmatch(entry.filename):
-            raise ModelFileError(path, f"holds {entry.filename!r}, which no model file has.")
+        if not _MEMBER.fullmatch(entry.filename):
+            raise ModelFileError(path, f"holds {entry.filename[:80]!r}, which no model file has.")
+        known = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if entry.flag_bits & 1 or not known:
+            raise ModelFileError(path, f"{entry.filename} is packed in an unknown way.")
     if len({entry.filename for entry in entries}) < len(entries):
         raise ModelFileError(path, "holds two members of one name.")
-    unpacked = sum(entry.file_size for entry in entries)
-    if unpacked > _FREE_BYTES + _GROWTH * size:
+    weight = sum(_weight(entry.filename, entry.file_size) for entry in entries)
+    if weight > _FREE_BYTES + _GROWTH * size:
         raise ModelFileError(
-            path, f"claims to unpack to {unpacked:,} bytes from {size:,}, too many to believe."
+            path, f"would take {weight:,} bytes of memory from {size:,}, too many to believe."
         )
-    members = {}
-    for entry in entries:
-        if entry.flag_bits & 1 or entry.compress_type not in (
-            zipfile.ZIP_STORED,
-            zipfile.ZIP_DEFLATED,
-        ):
-            raise ModelFileError(path, f"{entry.filename} is packed in an unknown way.")
-        content = members[entry.filename] = archive.read(entry)
-        if entry.filename.endswith(".npy"):
-            _check_array(path, entry.filename, content)
-    return members
 
 
-def _check_array(path: Path, name: str, content: bytes) -> None:
-    """Refuse arrays of objects, and headers that promise more or less than there is."""
-    stream = io.BytesIO(content)
+def _check_header(stream: Any, size: int) -> None:
+    """Refuse arrays of objects, and headers that claim more or less than there is."""
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
         shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
     elif version == (2, 0):
         shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
     else:
-        raise ModelFileError(path, f"{name} is an array of unknown version {version}.")
-    if dtype.hasobject:
-        raise ModelFileError(path, f"{name} is an array of Python objects.")
-    claimed, found = math.prod(shape) * dtype.itemsize, len(content) - stream.tell()
-    if claimed != found:
-        raise ModelFileError(path, f"{name} claims {claimed:,} bytes and has {found:,}.")
+        raise Refused(f"is an array of unknown version {version}")
+    check_dtype(dtype)
+    claimed, found = math.prod(shape) * dtype.itemsize, size - stream.tell()
+    if claimed != found or min(shape, default=0) < 0:
+        raise Refused(f"is an array that claims {claimed:,} bytes and has {found:,}")
 
 
-_SPARSE_PART = re.compile(r"(indices|indptr|format|shape|data|_is_array)\.npy")
+def check_dtype(dtype: np.dtype[Any]) -> None:
+    """Refuse types of arrays that no file may hold."""
+    fields = {dtype[name].kind for name in dtype.names or ()}
+    if not dtype.itemsize or (dtype.kind not in _KINDS and (not fields or not fields <= {"f", "U"})):
+        raise Refused(f"is an array of {dtype.name}, not of numbers, truth values, times or text")
 
 
-def check_sparse(path: Path, name: str, content: bytes) -> None:
-    """Refuse sparse tables that are not CSR or whose indices lead outside."""
-    from scipy import sparse
+def _check_codes(array: NDArray[Any]) -> None:
+    """Refuse bytes that are no truth value or no letter: numpy counts on there being none."""
+    for name in array.dtype.names or ():
+        _check_codes(np.ascontiguousarray(array[name]))
+    flat = array.ravel(order="K")
+    if array.dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
+        raise Refused("is an array of truth values that are neither true nor false")
+    if array.dtype.kind == "U":
+        codes = flat.view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        if codes.max(initial=0) > sys.maxunicode:
+            raise Refused("is an array of text with unknown letters")
 
-    with refusing(path, f"{name} is no sparse table"):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            parts = _checked_members(path, archive, len(content), _SPARSE_PART)
-        if np.load(io.BytesIO(parts["format.npy"])).item() != b"csr":
-            raise ModelFileError(path, f"{name} is a sparse table, but not CSR.")
-        # Compiled code trusts the indices.
-        sparse.load_npz(io.BytesIO(content)).check_format(full_check=True)
+
+def check_depth(text: bytes) -> bytes:
+    """Refuse JSON that is nested too deeply, before it is read."""
+    bare = np.frombuffer(_STRING.sub(b"", text), np.uint8)
+    opens = np.isin(bare, np.frombuffer(b"[{", np.uint8)).astype(np.int8)
+    closes = np.isin(bare, np.frombuffer(b"]}", np.uint8)).astype(np.int8)
+    if np.cumsum(opens - closes, dtype=np.int64).max(initial=0) > _DEPTH:
+        raise Refused(f"is nested more than {_DEPTH} deep", "JSON")
+    return text
 
 
-def parse_about(path: Path, members: Mapping[str, bytes]) -> dict[str, Any]:
+def parse_about(path: Path, archive: Archive) -> dict[str, Any]:
     """Read what the file says of itself; refuse it if a newer version wrote it."""
-    if ABOUT not in members or SCHEMA not in members:
-        raise ModelFileError(path, f"{ABOUT} or {SCHEMA} is missing from it.")
     with refusing(path, f"its {ABOUT} cannot be read"):
-        found = json.loads(members[ABOUT])
-        kind, version = found["format"], str(found["svmproba"])
+        found = archive.json(ABOUT)
+        if not isinstance(found, dict):
+            raise ModelFileError(path, f"its {ABOUT} is not a JSON object.")
+        kind = found.get("format")
         if type(kind) is not int or kind < 1:
-            raise ModelFileError(path, f"has an unknown format {kind!r}.")
+            raise ModelFileError(path, f"has an unknown format {str(kind)[:20]!r}.")
+        for key in ("svmproba", "class", "scikit-learn"):
+            if not isinstance(found.get(key), str) or not re.fullmatch(r"[\w.+-]+", found[key]):
+                raise ModelFileError(path, f"its {ABOUT} has no valid {key!r}.")
     if kind > FORMAT:
+        version = found["svmproba"]
         raise ModelFileError(
             path,
             f"written by svmproba {version} in format {kind}; this version reads formats up to "

@@ -36,11 +36,12 @@ def to_onnx(
     ----------
     model : estimator or Pipeline
         A :class:`BootstrapSVC`, :class:`ThresholdBootstrapSVC`, :class:`ConstrainedBootstrapSVC` or
-        two-class :class:`ProbabilitySVC` with ``kernel="linear"``, any cut and any calibration; not
-        ``guarantee="jackknife+"``, which needs the bags. Links of ProbabilitySVC: beta, isotonic,
-        platt, venn_abers and wahba. A :class:`~sklearn.pipeline.Pipeline` may put scalers, a
-        SimpleImputer, a OneHotEncoder, a selection of columns or a ColumnTransformer of these in
-        front; export ``model[-1]`` alone if it does more.
+        two-class :class:`ProbabilitySVC` with ``kernel="linear"``, any threshold (of a rate or of
+        costs) and any calibration; not ``guarantee="jackknife+"``, which needs the bags. Links of
+        ProbabilitySVC: beta, isotonic, platt, venn_abers and wahba. A
+        :class:`~sklearn.pipeline.Pipeline` may put scalers, a SimpleImputer, a OneHotEncoder, a
+        selection of columns or a ColumnTransformer of these in front; export ``model[-1]`` alone
+        if it does more.
     path : str or path-like, optional
         Where to write the graph, too; by custom the name ends in ``.onnx``.
     input_type : {"float64", "float32"}, default="float64"
@@ -173,7 +174,7 @@ def _close(graph: Graph, final: Any, P: str) -> None:
     """Add both outputs."""
     other, plus = graph.add("Sub", 1.0, P), final._plus
     graph.add("Concat", *((other, P) if plus else (P, other)), axis=1, name="probabilities")
-    chosen = graph.add("GreaterOrEqual", P, getattr(final, "cut_", 0.5))
+    chosen = graph.add("GreaterOrEqual", P, final.cut_)
     places = (graph.constant([place], np.int64) for place in (plus, 1 - plus))
     place = graph.add("Where", chosen, *places)
     flat = graph.add("Reshape", place, graph.constant([-1], np.int64))

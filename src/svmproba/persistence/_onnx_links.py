@@ -11,7 +11,6 @@ from svmproba.links import (
     AutoLink,
     BetaLink,
     IsotonicLink,
-    IsotonicMixtureLink,
     PlattLink,
     QuadraticLink,
     SplineLink,
@@ -48,15 +47,6 @@ def _beta(graph: Graph, link: BetaLink, s: str) -> str:
 
 def _isotonic(graph: Graph, link: IsotonicLink, s: str) -> str:
     return graph.interpolate(s, link.scores_, link.values_)
-
-
-def _isotonic_mixture(graph: Graph, link: IsotonicMixtureLink, s: str) -> str:
-    pieces = zip(link.starts_[:-1], link.starts_[1:], strict=True)
-    parts = [
-        graph.interpolate(graph.columns(s, [k]), link.scores_[first:last], link.values_[first:last])
-        for k, (first, last) in enumerate(pieces)
-    ]
-    return graph.mean(graph.add("Concat", *parts, axis=1))
 
 
 def _stack(graph: Graph, link: StackLink, s: str) -> str:
@@ -102,7 +92,6 @@ _GRAPHS: dict[type, Callable[[Graph, Any, str], str]] = {
     AutoLink: _auto,
     BetaLink: _beta,
     IsotonicLink: _isotonic,
-    IsotonicMixtureLink: _isotonic_mixture,
     PlattLink: _platt,
     QuadraticLink: _spline,
     SplineLink: _spline,

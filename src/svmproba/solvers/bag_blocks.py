@@ -22,7 +22,7 @@ from .lagrangian import DIRECT_WIDTH, State, clear, new_state
 from .newton import LEAST_WIDTH, Guide, solve_path
 from .pairs import solve_pairs
 from .pieces import new_walk
-from .problem import Array, Problem, certify, product
+from .problem import Array, Problem, Reach, certify, product, stretch
 from .rows import signed_rows
 from .sweeps import solve_sweeps
 from .threads import blas_threads
@@ -44,6 +44,7 @@ class Shared(NamedTuple):
     """What every block needs."""
 
     rows: Any
+    reach: Reach
     problem: Problem
     width: int
     grid: Array
@@ -193,13 +194,13 @@ def _solve_portion(
     shared: Shared, state: Any, counts: Any, stop: Any, coef: Array, alphas: Array, scores: Array
 ) -> tuple[Array, ...]:
     """Weights (n_C, bags, d), biases and gaps (n_C, bags) of some bags; fills in their scores."""
-    problem, d = shared.problem, shared.problem.d
+    problem = shared.problem
     base = bounds_of(shared, counts)
     for b in range(base.shape[0]):
         _solve(shared, state, base[b], stop, coef[b], alphas[b])
-    w, bias = np.ascontiguousarray(coef[:, :, :d]), coef[:, :, d].copy()
+    w, bias = _models(shared, coef)
     fixed = (shared.rows, problem.signs, problem.targets)
-    gap, _ = certify(*fixed, base, shared.grid, w, bias, alphas, scores)
+    gap, _ = certify(*fixed, base, shared.grid, w, bias, alphas, scores, shared.reach)
     missed = np.flatnonzero((gap > shared.tol).any(axis=1)).tolist()
     if missed and shared.method == "homotopy":
         state = new_state(problem, shared.width)
@@ -211,14 +212,23 @@ def _solve_portion(
     return w.transpose(1, 0, 2), bias.T, gap.T
 
 
+def _models(shared: Shared, coef: Array) -> tuple[Array, Array]:
+    """Weights and biases of points; where one is not finite, the zero model, whose gap is large."""
+    d = shared.problem.d
+    coef[~np.isfinite(coef).all(axis=-1)] = 0.0
+    w, bias = coef[..., :d].copy(), coef[..., d].copy()
+    stretch(w, bias, shared.problem.targets, shared.reach)
+    return w, bias
+
+
 def solve_again(shared: Shared, state: State, base: Array, stop: Any) -> tuple[Array, ...]:
     """Gaps, weights, biases and scores of one bag, bounds (1, n), from a cold start."""
-    problem, d, n_grid = shared.problem, shared.problem.d, shared.grid.shape[0]
+    problem, n_grid = shared.problem, shared.grid.shape[0]
     coef, alphas = np.empty((1, n_grid, shared.width)), np.empty((1, n_grid, base.shape[1]))
     _solve(_plain(shared), state, base[0], stop, coef[0], alphas[0])
-    w, bias = coef[:, :, :d].copy(), coef[:, :, d].copy()
+    w, bias = _models(shared, coef)
     fixed = (shared.rows, problem.signs, problem.targets)
-    gap, scores = certify(*fixed, base, shared.grid, w, bias, alphas)
+    gap, scores = certify(*fixed, base, shared.grid, w, bias, alphas, reach=shared.reach)
     return gap[0], w[0], bias[0], scores[0]
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from .batched_newton import Models, Results, Table, make_table, newton_steps
 from .batched_ops import Records
 from .devices import memory_budget
-from .problem import Array, certify_tensors
+from .problem import Array, Reach, certify_tensors, stretch
 
 #: Float64 numbers that a model needs at its peak for each record, and Hessians it holds.
 _PER_RECORD, _PER_HESSIAN = 10, 4
@@ -35,6 +35,7 @@ class Task(NamedTuple):
     """What the blocks share, on the device."""
 
     table: Table
+    reach: Reach  # tensors
     signs: Tensor  # (n,)
     targets: Tensor  # (n,)
     weight: Tensor | None  # (n,)
@@ -55,6 +56,7 @@ class Block(NamedTuple):
 
 def make_task(
     rows: Array,
+    reach: Reach,
     signs: Array,
     targets: Array,
     weight: Array | None,
@@ -69,6 +71,8 @@ def make_task(
     Parameters
     ----------
     rows : array of shape (n, d)
+    reach : Reach
+        Sizes of the rows.
     signs, targets, weight : arrays of shape (n,); weight may be None
     grid : array of shape (n_C,)
     tol : float
@@ -90,7 +94,8 @@ def make_task(
     zero = torch.zeros(len(Cs), dtype=torch.int64, device=device)
     records = Records(lack[:, :0], share, lack)
     start = Models(records, zero, Cs, point, penalty, zero, zero == 0)
-    task = Task(table, labels, wanted, known, Cs, start, tol)
+    reach = reach._replace(inner=moved(reach.inner, device), outer=moved(reach.outer, device))
+    task = Task(table, reach, labels, wanted, known, Cs, start, tol)
     return task._replace(start=_nearer_start(task, pilots[:_PILOTS]))
 
 
@@ -126,8 +131,8 @@ def _starting(task: Task, share: Tensor) -> Task:
 def _certify(
     task: Task, C: Tensor, base: Tensor, point: Tensor, share: Tensor
 ) -> tuple[Tensor, Tensor]:
-    table = task.table
-    return certify_tensors(table.rows, table.sums, task.targets, C[:, None] * base, point, share)
+    fixed = (task.table.rows, task.table.sums, task.reach, task.targets)
+    return certify_tensors(*fixed, C[:, None] * base, point, share)
 
 
 def _base(task: Task, counts: Any) -> Tensor:
@@ -235,6 +240,8 @@ def solve_block(task: Task, counts: Any) -> Block:
     # Not quite the tolerance: the loop's sums and the certificate's are rounded differently.
     newton_steps(task.table, models, 0.99 * task.tol, results)
     del models
+    results.point[~results.point.isfinite().all(1)] = 0.0  # the zero model, whose gap is large
+    stretch(results.point[:, :-1], results.point[:, -1], task.targets, task.reach)
     gap, scores = _certify(task, C, bases, *results)
     scores *= task.signs
     shape = (len(base), len(task.grid), -1)

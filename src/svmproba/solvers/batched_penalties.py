@@ -95,7 +95,6 @@ def best_shift(
     chosen : tensor of bool, shape (p, n)
         The records nearest to their margin, as many as the floors need.
     """
-    need = need - 1e-9
     edge, order = torch.sort(edge, dim=1, stable=True)
     weight, is_plus = mass.gather(1, order).to(edge.dtype), order < n_plus
     plus = weight * is_plus
@@ -219,9 +218,11 @@ def _solve_block(block: _Block, point: Tensor, gap: Tensor) -> _Best:
 def _is_convex(block: _Block) -> Tensor:
     """Whether every floor needs all of its records or none, (p,)."""
     mass = block.mass.to(block.C.dtype)
-    plus, minus = mass[:, : block.n_plus].sum(1), mass[:, block.n_plus :].sum(1)
-    total = torch.stack([plus, minus, plus + minus], 1)[block.bag]
-    return ((block.need == 0.0) | (block.need > total - 1e-9)).all(1)
+    groups = (mass[:, : block.n_plus], mass[:, block.n_plus :], mass)
+    # Without its lightest record no group has the mass that it needs.
+    least = [m.masked_fill(m == 0.0, torch.inf).amin(1) for m in groups]
+    rest = torch.stack([m.sum(1) - x for m, x in zip(groups, least, strict=True)], 1)[block.bag]
+    return ((block.need == 0.0) | (block.need > rest)).all(1)
 
 
 def find_points(

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from .compiled import JIT, entry
-from .moves import DONE, SOLVES, STUCK
+from .compiled import JIT, ONCE, entry
+from .moves import DONE, SOLVES
 from .pivots import LEAD, SCATTER, copy_slot
 from .problem import Array
-from .swaps import GOAL, HERE, KEY, MOVING, PLAIN, ROUNDING, missing, sort, switch
+from .proofs import lower_bound
+from .swaps import GOAL, HERE, KEY, MOVING, PLAIN, ROUNDING, missing, sort, switch, useful
 
 # Marks of records in a node.
 _OPEN, _HELD, _EXCUSED = range(3)
@@ -35,7 +36,7 @@ class Tree(NamedTuple):
     bound: Array  # (room,)
     heap: Any  # (room,), places, the least bound first; after the open ones, free places
     count: Any  # (3,)
-    lost: Array  # (1,), least bound of the nodes that rounding left unsolved
+    lost: Array  # (1,), least bound of the nodes that were closed or left unsolved
 
 
 def new_tree(n: int, room: int) -> Tree:
@@ -65,6 +66,7 @@ def _push(tree, mark, bound):
     heap, m = tree.heap, tree.count[N_OPEN]
     if m == heap.shape[0]:
         tree.count[N_FULL] = 1
+        tree.lost[0] = min(tree.lost[0], bound)
         return
     place = heap[m]
     tree.bound[place] = bound
@@ -75,6 +77,14 @@ def _push(tree, mark, bound):
     while m > 0 and tree.bound[heap[(m - 1) // 2]] > bound:
         heap[m], heap[(m - 1) // 2] = heap[(m - 1) // 2], heap[m]
         m = (m - 1) // 2
+
+
+@njit(**ONCE)
+def _noted(p, v, point):
+    """Keep the point of slot 0, whose value is v."""
+    for k in range(point.shape[0]):
+        point[k] = (1.0 + SCATTER) * p.v[0, k]
+    return v
 
 
 @entry
@@ -107,7 +117,7 @@ def branch(t, move, C, best, tol, solves, tree, point):
     p, n, goal, index, key = t.p, t.mass.shape[0], t.work[GOAL], t.lists[0], t.work[KEY]
     mark, short, spare = np.zeros(n, np.int8), np.empty(3), np.empty(3)
     t.tally[SOLVES] = 0
-    while tree.count[N_OPEN] > 0 and t.tally[SOLVES] < solves:
+    while tree.count[N_OPEN] > 0 and t.tally[SOLVES] < solves and not p.stop[0]:
         place = tree.heap[0]
         bound = tree.bound[place]
         if bound >= best * (1.0 - tol) or tree.count[N_FULL] == 1:
@@ -126,43 +136,38 @@ def branch(t, move, C, best, tol, solves, tree, point):
         _down(tree, 0)
         copy_slot(p, PLAIN, MOVING)
         end, v = move(p, goal, best, True, t.tally)
-        if end == STUCK:
+        bound = max(bound, lower_bound(p, goal, end == DONE))
+        held = end == DONE and not missing(t, short, True)
+        if held and v < best:
+            best = _noted(p, v, point)
+        if end != DONE or held or bound >= best * (1.0 - tol):
             tree.lost[0] = min(tree.lost[0], bound)
-        if end != DONE:  # above the best value, or impossible
-            continue
-        if not missing(t, short, True):
-            best = v
-            for k in range(point.shape[0]):
-                point[k] = (1.0 + SCATTER) * p.v[0, k]
             continue
         copy_slot(p, MOVING, HERE)
         m = 0
         for i in range(n):
-            wanted = False
-            for g in range(3):
-                wanted = wanted or (short[g] > ROUNDING and (t.group[i] >> g & 1) == 1)
-            if wanted and mark[i] == _OPEN and p.f[0, LEAD, i] < -ROUNDING:
+            if mark[i] == _OPEN and p.f[0, LEAD, i] < -ROUNDING and useful(t, i, short):
                 index[m] = i
                 m += 1
         for a in range(m):
             copy_slot(p, HERE, MOVING)
             end, x = switch(t, move, index[a], np.inf, best)
-            if x < np.inf and not missing(t, short, True):
-                best = x
-                for k in range(point.shape[0]):
-                    point[k] = (1.0 + SCATTER) * p.v[0, k]
-            key[a] = -v if end == STUCK else -max(min(x, best), v)
+            if x < best and not missing(t, short, True):
+                best = _noted(p, x, point)
+            key[a] = -max(bound, lower_bound(p, goal, end == DONE))
         sort(key, index, m)
         for a in range(m):  # the costliest first; beyond what may be excused nothing is left
             i, over = index[a], False
             if -key[a] < best * (1.0 - tol):
                 mark[i] = _HELD
                 _push(tree, mark, -key[a])
+            else:
+                tree.lost[0] = min(tree.lost[0], -key[a])
             mark[i] = _EXCUSED
             for g in range(3):
                 if t.need[g] > 0.0:
                     spare[g] -= t.mass[i] * (t.group[i] >> g & 1)
-                    over = over or spare[g] < -ROUNDING
+                    over = over or spare[g] < 0.0
             if over:
                 break
     bound = tree.bound[tree.heap[0]] if tree.count[N_OPEN] > 0 else best

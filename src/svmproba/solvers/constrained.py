@@ -34,15 +34,21 @@ from .pointers import call_with
 from .polish import polish
 from .problem import Array
 from .rows import aligned
-from .search import IMPOSSIBLE, OPTIMAL, search_bag
+from .search import IMPOSSIBLE, search_bag
 from .swaps import GOAL, KEPT, Task, new_task, slightly_less
+from .threads import interruptible
 
 #: Convex solutions spent on one problem, by effort.
 EFFORT = {"fast": 20, "default": 10_000, "thorough": 40_000}
 #: Convex solutions spent on one branch and bound, and at a time, between looks at the clock.
 _PROOF, _CHUNK = 20_000, 200
-#: Open nodes kept at most, and the relative gap that counts as a proof.
-_ROOM, PROVEN = 20_000, 1e-6
+#: Largest number of a table, or its inverse, beyond which the table is scaled.
+_FAR = 2.0**10
+#: Open nodes kept at most, the relative gap that counts as a proof, and the one at which nodes are
+#: closed: points lose a little when they are made strictly feasible.
+_ROOM, PROVEN, _CLOSED = 20_000, 1e-6, 5e-7
+#: Weights, bias and objective.
+Point = tuple[Array, float, float]
 BOUNDS = ("svm", "quantile", "bb")
 
 
@@ -70,11 +76,11 @@ class Bag(NamedTuple):
 
     task: Task
     here: Any  # (m,), which records
-    mean: Array  # (d,)
     alpha: Array  # (m,), balanced multipliers at C = 1
+    scale: float  # factor of the records: C is divided by its square
 
 
-def prepare(rows: Any, signs: Array, weight: Array, n_floors: int) -> Bag:
+def prepare(rows: Any, signs: Array, weight: Array, n_floors: int, stop: Any) -> Bag:
     """Gather the records of positive weight and allocate the work space."""
     here = np.flatnonzero(weight > 0.0)
     part = rows[here]
@@ -85,6 +91,12 @@ def prepare(rows: Any, signs: Array, weight: Array, n_floors: int) -> Bag:
     table = aligned(len(here), -(-(d + 1) // 8) * 8)
     table[:, :d] = (part - mean) * y[:, None]
     table[:, d] = y
+    largest = np.abs(table[:, :d]).max(initial=0.0)
+    scale = 1.0
+    differ = largest > 1e-12 * np.abs(part).max(initial=0.0)  # by more than rounding
+    if differ and not 1 / _FAR < largest < _FAR:
+        scale = 2.0 ** -np.frexp(largest)[1]  # a power of 2: nothing is rounded
+        table[:, :d] *= scale
     # The smaller class at its bounds; of the larger one those nearest to it, until the sums agree.
     base = slightly_less(c)
     small = 1.0 if base[y > 0.0].sum() <= base[y < 0.0].sum() else -1.0
@@ -94,7 +106,7 @@ def prepare(rows: Any, signs: Array, weight: Array, n_floors: int) -> Bag:
     alpha = np.where(y == small, base, 0.0)
     before = np.concatenate([[0.0], np.cumsum(base[large])[:-1]])
     alpha[large] = np.clip(alpha.sum() - before, 0.0, base[large])
-    return Bag(new_task(table, d, y, c, int(KEPT) + n_floors), here, mean, alpha)
+    return Bag(new_task(table, d, y, c, int(KEPT) + n_floors, stop), here, alpha, scale)
 
 
 def run_search(
@@ -106,10 +118,36 @@ def run_search(
     values, codes = np.zeros((*shape, 2)), np.zeros(shape, np.int64)
     kept = np.zeros((*shape, len(task.mass)), np.bool_)
     _call(
-        search_bag, task, grid, needs, solves, seed, bag.alpha, chosen,
+        search_bag, task, grid / bag.scale**2, needs, solves, seed, bag.alpha, chosen,
         points, values, codes, kept,
     )  # fmt: skip
+    points[..., : task.p.d] *= bag.scale
+    values *= bag.scale**2
     return points, values, codes, kept
+
+
+def run_branch(bag: Bag, C: float, best: float, solves: int, tree: Any) -> tuple[Any, float, float]:
+    """Go on branching; returns the weights of a better point or None, its value, the bound."""
+    task, square = bag.task, bag.scale**2
+    point = np.full(task.p.table.shape[1], np.nan)
+    value, below = _call(branch, task, C / square, best / square, _CLOSED, solves, tree, point)
+    coef = None if np.isnan(point[0]) else bag.scale * point[: task.p.d]
+    return coef, value * square, below * square
+
+
+def feasible_weights(bag: Bag, C: float, need: Array, solves: int) -> tuple[Any, float]:
+    """Look for weights that serve the floors by branching, after a search at C that found none.
+
+    Returns None where there are none or the budget is spent, and a lower bound, infinite where it
+    is proven that there are none.
+    """
+    bag.task.need[:] = need
+    tree = new_tree(len(bag.task.mass), _ROOM)
+    for _ in range(1 + solves // _CHUNK):
+        coef, _, below = run_branch(bag, C, np.inf, _CHUNK, tree)
+        if coef is not None or tree.count[N_FULL] or not tree.count[N_OPEN]:
+            break
+    return coef, below
 
 
 def _call(function: Any, task: Task, *args: Any) -> Any:
@@ -165,72 +203,85 @@ def solve_constrained(
     if bound not in BOUNDS:
         raise ValueError(f"bound must be one of {BOUNDS}, got {bound!r}.")
     weight = np.ones(len(signs)) if weight is None else np.asarray(weight, np.float64)
-    need, grid = np.asarray(need, np.float64), np.array([C], np.float64)
-    here = np.flatnonzero(weight > 0.0)
-    if is_large(len(here), rows.shape[1]):
-        return _by_penalties(rows, signs, weight, C, need, here)
-    bag = prepare(rows, signs, weight, 1)
-    task = bag.task
+    need = np.asarray(need, np.float64)
+    stop = np.zeros(1, np.uint8)
+    fixed = (rows, signs, weight, C, need)
+    try:
+        if is_large(int(np.count_nonzero(weight)), rows.shape[1]):
+            return interruptible(_by_penalties, *fixed, stop)
+        search = (solves, seed, start, bound, time_limit)
+        return interruptible(_by_search, *fixed, *search, stop)
+    except BaseException:
+        stop[0] = 1  # the search leaves its thread at its next break
+        raise
+
+
+def _by_search(
+    rows: Any, signs: Array, weight: Array, C: float, need: Array, solves: int, seed: int,
+    start: Any, bound: str, time_limit: float | None, stop: Any,
+) -> Constrained:  # fmt: skip
+    """Search, and bound or prove what was found; where nothing was, look on by branching."""
+    bag = prepare(rows, signs, weight, 1, stop)
+    task, d = bag.task, rows.shape[1]
     chosen = np.zeros(0, np.bool_) if start is None else np.asarray(start, np.bool_)[bag.here]
+    grid = np.array([C], np.float64)
     points, values, codes, _ = run_search(bag, grid, need[None], solves, seed, chosen)
-    point, (value, lower), code = points[0, 0], values[0, 0], codes[0, 0]
-    spent = int(task.tally[SOLVES])
-    if code in (OPTIMAL, IMPOSSIBLE):
-        lower = value
-    elif bound != "svm":
-        stop = np.inf if time_limit is None else time.perf_counter() + time_limit
-        tree = new_tree(len(task.mass), _ROOM if bound == "bb" else len(task.mass) + 1)
+    point, (value, lower), spent = points[0, 0], values[0, 0], int(task.tally[SOLVES])
+    fixed = (rows, signs, weight, C, need)
+    # A floor under one class is always met by its constant classifier.
+    found = polish(*fixed, point[:d]) if value < np.inf else None
+    found = polish(*fixed, np.zeros(d)) if found is None else found
+    wanted = codes[0, 0] != IMPOSSIBLE and (found is None or bound != "svm")
+    if wanted and not _proven(found, lower):
+        until = np.inf if time_limit is None else time.perf_counter() + time_limit
+        whole = bound == "bb" or found is None
+        tree = new_tree(len(task.mass), _ROOM if whole else len(task.mass) + 1)
+        limit = spent + (_PROOF if bound == "bb" else max(solves, _CHUNK))
+        best = found[2] if value == np.inf and found is not None else value
         while True:
-            chunk = _CHUNK if bound == "bb" else 1
-            value, below = _call(branch, task, C, value, PROVEN, chunk, tree, point)
+            coef, best, below = run_branch(bag, C, best, _CHUNK if whole else 1, tree)
+            if coef is not None:
+                found = _better(found, polish(*fixed, coef))
             spent += int(task.tally[SOLVES])
-            finished = below >= value * (1.0 - PROVEN) or spent > solves + _PROOF
+            finished = below >= best * (1.0 - _CLOSED) or spent > limit or stop[0]
             finished = finished or tree.count[N_FULL] or not tree.count[N_OPEN]
-            if bound == "quantile" or finished or time.perf_counter() > stop:
+            enough = bound != "bb" and found is not None
+            if enough or finished or time.perf_counter() > until:
                 break
         lower = max(lower, below)
-        if value == np.inf and below == np.inf:
-            code = IMPOSSIBLE
-    if code != IMPOSSIBLE and value == np.inf:
-        # A floor under one class is always met by its constant classifier.
-        point, value = np.zeros(len(point)), np.inf
-        if polish(rows, signs, weight, C, need, point[: len(bag.mean)]) is not None:
-            return _finished(rows, signs, weight, C, need, point, bag, value, lower, spent)
-    if code == IMPOSSIBLE or value == np.inf:
-        status = "infeasible" if code == IMPOSSIBLE else "no_feasible_point_found"
+    if found is None:
+        status = "infeasible" if lower == np.inf else "no_feasible_point_found"
         return Constrained(None, np.nan, np.inf, float(lower), status, None, spent)
-    return _finished(rows, signs, weight, C, need, point, bag, value, lower, spent)
+    return _finished(rows, signs, found, lower, spent)
 
 
 def _by_penalties(
-    rows: Any, signs: Array, weight: Array, C: float, need: Array, here: Any
+    rows: Any, signs: Array, weight: Array, C: float, need: Array, stop: Any
 ) -> Constrained:
     """Solve a large table."""
+    here = np.flatnonzero(weight > 0.0)
     y, c = np.ascontiguousarray(signs[here]), np.ascontiguousarray(weight[here])
-    points, lower = penalty_path(rows[here], y, c, np.array([C]), need[None])
+    points, lower = penalty_path(rows[here], y, c, np.array([C]), need[None], stop)
     below, best = float(lower[0, 0]), points[0, 0]
     if best is None:
         return Constrained(None, np.nan, np.inf, below, "no_feasible_point_found", None, 0)
-    coef, intercept, value = best
-    satisfied = signs * (rows @ coef + intercept) >= 1.0
-    status = "optimal" if below >= value * (1.0 - PROVEN) else "feasible"
-    return Constrained(coef, intercept, value, min(below, value), status, satisfied, 0)
+    return _finished(rows, signs, best, below, 0)
 
 
-def _finished(
-    rows: Any, signs: Array, weight: Array, C: float, need: Array, point: Array, bag: Bag,
-    value: float, lower: float, spent: int,
-) -> Constrained:  # fmt: skip
-    """Polish a point and say how good it is."""
-    polished = polish(rows, signs, weight, C, need, point[: len(bag.mean)])
-    assert polished is not None
-    coef, intercept, reached = polished
-    proven = lower >= value * (1.0 - PROVEN)
+def _finished(rows: Any, signs: Array, point: Point, lower: float, spent: int) -> Constrained:
+    """Say how good a strictly feasible point is."""
+    coef, intercept, value = point
     satisfied = signs * (rows @ coef + intercept) >= 1.0
-    status = "optimal" if proven else "feasible"
-    return Constrained(
-        coef, intercept, reached, float(min(lower, reached)), status, satisfied, spent
-    )
+    status = "optimal" if _proven(point, lower) else "feasible"
+    return Constrained(coef, intercept, value, float(min(lower, value)), status, satisfied, spent)
+
+
+def _proven(point: Point | None, lower: float) -> bool:
+    return point is not None and bool(lower >= point[2] * (1.0 - PROVEN))
+
+
+def _better(point: Point | None, other: Point | None) -> Point | None:
+    return other if point is None or (other is not None and other[2] < point[2]) else point
 
 
 def _lookup(effort: str) -> int:

@@ -9,20 +9,21 @@ once (:mod:`~svmproba.solvers.batched_penalties`), and made strictly feasible he
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .constrained import prepare, run_search
+from .constrained import PROVEN, Point, feasible_weights, prepare, run_search
 from .devices import resolve_device
 from .engine import Ensemble, fit_ensemble
 from .lagrangian import DIRECT_WIDTH
 from .penalties import is_large, penalty_path
 from .polish import confirm, needed_mass, polish
 from .problem import Array
-from .search import FEASIBLE, NONE_FOUND, OPTIMAL
+from .search import FEASIBLE, IMPOSSIBLE, NONE_FOUND, OPTIMAL
 from .tasks import Parcel, run_tasks
-from .threads import blas_threads
+from .threads import blas_threads, interruptible
 
 #: Convex solutions spent on one problem, by effort; neighbours share what they find.
 EFFORT = {"fast": 12, "default": 300, "thorough": 1500}
@@ -101,13 +102,19 @@ def fit_constrained(
     coef, intercept = np.empty((*shape, rows.shape[1])), np.empty(shape)
     values, bound, status = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
     parcel = Parcel((rows, signs, grid, floors, EFFORT[effort], seed), tuple, tuple)
-    for first, pieces in _batches(rows, signs, counts, grid, floors, plain, torch_device):
-        for place, result in run_tasks(_run_bag, parcel, pieces, n_jobs):
-            b = first + place
-            coef[:, :, b], intercept[:, :, b] = result[0], result[1]
-            values[:, :, b], bound[:, :, b], status[:, :, b] = result[2:]
-            if report is not None:
-                report(1)
+    stop = np.zeros(1, np.uint8)
+    task = partial(_run_bag, stop=stop)
+    try:
+        for first, pieces in _batches(rows, signs, counts, grid, floors, plain, torch_device):
+            for place, result in run_tasks(task, parcel, pieces, n_jobs):
+                b = first + place
+                coef[:, :, b], intercept[:, :, b] = result[0], result[1]
+                values[:, :, b], bound[:, :, b], status[:, :, b] = result[2:]
+                if report is not None:
+                    report(1)
+    except BaseException:
+        stop[0] = 1  # bags that still run in threads leave at their next break
+        raise
     if plain is not None:
         coef[free], intercept[free] = plain.coef, plain.intercept
     return ConstrainedEnsemble(coef, intercept, values, bound, status)
@@ -134,21 +141,21 @@ def _batches(
         yield part.start, list(zip(counts[part], zip(point, bound, strict=True), strict=True))
 
 
-def _run_bag(content: tuple[Any, ...], piece: tuple[Any, _Found | None]) -> tuple[Any, ...]:
+def _run_bag(
+    content: tuple[Any, ...], piece: tuple[Any, _Found | None], stop: Any
+) -> tuple[Any, ...]:
     with blas_threads():  # bags run side by side
-        return _fit_bag(content, piece)
+        return interruptible(_fit_bag, content, piece, stop)
 
 
 def _fit_bag(
-    content: tuple[Any, ...], piece: tuple[Any, _Found | None]
+    content: tuple[Any, ...], piece: tuple[Any, _Found | None], stop: Any
 ) -> tuple[Array, Array, Array, Array, Any]:
     """Models of one bag: weights, bias, objective, bound, status, each (n_floors, n_C, ...)."""
     (rows, signs, grid, floors, solves, seed), (counts, known) = content, piece
     weight = np.array(counts, np.float64)
     n_floors, n_grid, d = len(floors), len(grid), rows.shape[1]
     shape = (n_floors, n_grid)
-    coef, intercept = np.full((*shape, d), np.nan), np.full(shape, np.nan)
-    values, bound = np.full(shape, np.inf), np.zeros(shape)
     mass = [weight[signs > 0.0].sum(), weight[signs < 0.0].sum()]
     if min(mass) == 0.0:  # one class: its constant classifier costs nothing
         sign = 1.0 if mass[0] > 0.0 else -1.0
@@ -157,45 +164,56 @@ def _fit_bag(
     needs = np.array([needed_mass(signs, weight, *floor) for floor in floors])
     here = np.flatnonzero(weight > 0.0)
     if known is not None or is_large(len(here), d):
-        return _large_bag(rows[here], signs[here], weight[here], grid, needs, known)
-    bag = prepare(rows, signs, weight, n_floors)
-    points, found, codes, _ = run_search(bag, grid, needs, solves, seed, np.zeros(0, np.bool_))
-    part, y, c = rows[bag.here], signs[bag.here], weight[bag.here]
-    for k in range(n_floors):
+        return _large_bag(rows[here], signs[here], weight[here], grid, needs, known, stop)
+    bag = prepare(rows, signs, weight, n_floors, stop)
+    found, values, _, _ = run_search(bag, grid, needs, solves, seed, np.zeros(0, np.bool_))
+    fixed, bound = (rows[bag.here], signs[bag.here], weight[bag.here]), values[..., 1].T.copy()
+    points: dict[tuple[int, int], Point | None] = {}
+    for k, need in enumerate(needs):
         for j in range(n_grid):
-            value, lower = found[j, k]
-            bound[k, j] = value if codes[j, k] == OPTIMAL else lower
-            best = None
-            if codes[j, k] in (OPTIMAL, FEASIBLE):
-                best = polish(part, y, c, grid[j], needs[k], points[j, k, :d])
-            elif codes[j, k] == NONE_FOUND:
-                # A floor under one class is always met by its constant classifier.
-                best = polish(part, y, c, grid[j], needs[k], np.zeros(d))
-                codes[j, k] = NONE_FOUND if best is None else FEASIBLE
-            if best is not None:
-                coef[k, j], intercept[k, j], values[k, j] = best
-                bound[k, j] = min(bound[k, j], values[k, j])
-            elif codes[j, k] != NONE_FOUND:
-                codes[j, k] = NONE_FOUND
-    return coef, intercept, values, bound, codes.T
+            weights = found[j, k, :d] if values[j, k, 0] < np.inf else np.zeros(d)
+            points[j, k] = polish(*fixed, grid[j], need, weights)
+        reached = [p for j in range(n_grid) if (p := points[j, k]) is not None]
+        others = [point[0] for point in reached]
+        if not others and not stop[0] and bound[k].max() < np.inf:
+            weights, below = feasible_weights(bag, grid[-1], need, solves)
+            others = [] if weights is None else [weights]
+            bound[k] = np.inf if below == np.inf else bound[k]
+        for j in range(n_grid if len(reached) < n_grid else 0):  # whose weights serve, serve all
+            again = [polish(*fixed, grid[j], need, w) for w in others]
+            points[j, k] = min([points[j, k], *again], key=_value)
+    return _arrays(points, bound, d)
+
+
+def _value(point: Point | None) -> float:
+    return np.inf if point is None else point[2]
+
+
+def _arrays(
+    points: dict[tuple[int, int], Point | None], bound: Array, d: int
+) -> tuple[Array, Array, Array, Array, Any]:
+    """Weights, bias, objective, bound and status from points by C and floor."""
+    coef, intercept = np.full((*bound.shape, d), np.nan), np.full(bound.shape, np.nan)
+    values = np.full(bound.shape, np.inf)
+    for (j, k), point in points.items():
+        if point is not None and point[2] < np.inf:
+            coef[k, j], intercept[k, j], values[k, j] = point
+    codes = np.where(bound >= values * (1.0 - PROVEN), OPTIMAL, FEASIBLE)
+    codes[values == np.inf] = NONE_FOUND
+    codes[(values == np.inf) & (bound == np.inf)] = IMPOSSIBLE
+    return coef, intercept, values, np.minimum(bound, values), codes
 
 
 def _large_bag(
-    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array, known: _Found | None
-) -> tuple[Array, Array, Array, Array, Any]:
+    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array, known: _Found | None,
+    stop: Any,
+) -> tuple[Array, Array, Array, Array, Any]:  # fmt: skip
     """Models of a large bag, as in `_fit_bag`."""
-    shape = (len(needs), len(grid))
-    coef, intercept = np.full((*shape, rows.shape[1]), np.nan), np.full(shape, np.nan)
-    values, codes = np.full(shape, np.inf), np.full(shape, NONE_FOUND)
     if known is None:
-        points, lower = penalty_path(rows, signs, weight, grid, needs)
+        points, lower = penalty_path(rows, signs, weight, grid, needs, stop)
     else:
         points, lower = _polish_all(rows, signs, weight, grid, needs, known[0]), known[1]
-    for (j, k), best in points.items():
-        if best is not None:
-            coef[k, j], intercept[k, j], values[k, j] = best
-            codes[k, j] = FEASIBLE
-    return coef, intercept, values, np.minimum(lower.T, values), codes
+    return _arrays(points, lower.T, rows.shape[1])
 
 
 def _polish_all(

@@ -11,10 +11,8 @@ How a block is solved: :mod:`~svmproba.solvers.bag_blocks`.
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -36,12 +34,13 @@ from .bag_blocks import (
     with_route,
     without_products,
 )
+from .compiled import collect_again
 from .devices import resolve_device
 from .lagrangian import DIRECT_WIDTH, new_state
-from .problem import Array, Problem
+from .problem import Array, Problem, row_reach
 from .rows import signed_rows
 from .tasks import Parcel, in_threads, run_tasks
-from .threads import blas_threads
+from .threads import blas_threads, interruptible
 
 #: Bags a block at most, and scores (records, values of C, bags): progress is shown between blocks.
 _BLOCK_BAGS, _BLOCK_SCORES = 128, 2**22
@@ -124,7 +123,7 @@ def fit_ensemble(
     signs, grid = np.array(signs, np.float64), np.array(grid, np.float64)
     targets = np.ones(n) if targets is None else np.array(targets, np.float64)
     weight = None if weight is None else np.array(weight, np.float64)
-    n_workers = effective_n_jobs(n_jobs)
+    n_workers, reach = effective_n_jobs(n_jobs), row_reach(rows, mean)
     table, width = signed_rows(rows, signs)
     if isinstance(rows, np.ndarray) and rows.nbytes <= _TURNED_BYTES:
         rows = np.asfortranarray(rows)
@@ -132,7 +131,7 @@ def fit_ensemble(
     stop = np.zeros(1, np.uint8)
     method = choose_method(n, width, hard)
     shared = Shared(
-        rows, problem, width, grid, tol, no_guide(n_grid), weight, tally, method, os.getpid()
+        rows, reach, problem, width, grid, tol, no_guide(n_grid), weight, tally, method, os.getpid()
     )
     if torch_device is not None and _suits_device(method, hard, d, device):
         fit = _fit_on_device(with_kernel(shared), counts, torch_device, report, stop)
@@ -146,10 +145,10 @@ def fit_ensemble(
         with blas_threads():
             learns = method == "newton" and n_bags > 2 * _PILOTS
             if learns:
-                shared = _interruptible(with_route, shared, counts[:_PILOTS], stop)
+                shared = interruptible(with_route, shared, counts[:_PILOTS], stop)
             shared = with_kernel(shared, n_workers)
             if learns and shared.route is None:
-                shared = _interruptible(with_guide, shared, counts[:_PILOTS], stop)
+                shared = interruptible(with_guide, shared, counts[:_PILOTS], stop)
             parcel = Parcel(shared, without_products, with_products)
             pieces = [counts[s : s + size] for s in starts]
             for place, block in run_tasks(partial(_run_block, stop=stop), parcel, pieces, n_jobs):
@@ -162,6 +161,7 @@ def fit_ensemble(
                     report(block[2].shape[1])
     except BaseException:
         stop[0] = 1  # blocks that still run in threads leave at their next Newton step
+        collect_again()
         raise
     if mean is not None:
         intercept -= coef @ mean
@@ -213,14 +213,15 @@ def _fit_on_device(
 
     def again(counted: Any) -> tuple[Array, ...]:
         base = bounds_of(shared, counted)
-        return _interruptible(solve_again, shared, state, base, stop)
+        return interruptible(solve_again, shared, state, base, stop)
 
     with blas_threads():
-        full, alphas = _interruptible(full_path, shared, state, stop)
+        full, alphas = interruptible(full_path, shared, state, stop)
     dense = isinstance(shared.rows, np.ndarray)
     rows = np.ascontiguousarray(shared.rows if dense else shared.rows.toarray())
-    fixed = (rows, problem.signs, problem.targets, shared.weight, shared.grid, shared.tol)
-    task = make_task(*fixed, (full[:, : d + 1], alphas), counts, device)
+    fixed = (rows, shared.reach, problem.signs, problem.targets)
+    scale = (shared.weight, shared.grid, shared.tol)
+    task = make_task(*fixed, *scale, (full[:, : d + 1], alphas), counts, device)
     return Ensemble(*fit_bags(task, counts, again, shared.tally, report))
 
 
@@ -229,15 +230,4 @@ def _run_block(shared: Shared, counts: Any, stop: Any) -> tuple[Any, ...]:
     if os.getpid() != shared.parent:
         with blas_threads():
             return solve_block(shared, counts, stop)
-    return _interruptible(solve_block, shared, counts, stop)
-
-
-def _interruptible(function: Callable[..., Result], *args: Any) -> Result:
-    """Call a function so that Ctrl-C is heard: compiled code does not look for signals."""
-    if threading.current_thread() is not threading.main_thread():
-        return function(*args)
-    pool = ThreadPoolExecutor(1)
-    try:
-        return pool.submit(function, *args).result()
-    finally:
-        pool.shutdown(wait=False)  # after Ctrl-C the caller tells the thread to stop
+    return interruptible(solve_block, shared, counts, stop)

@@ -193,6 +193,8 @@ def _scip(module: Any, model: _Model) -> _Outcome:
             scip.setSolVal(solution, z, held[i])
         scip.addSol(solution)
     scip.optimize()
+    if scip.getStatus() == "userinterrupt":  # SCIP hears Ctrl-C itself
+        raise KeyboardInterrupt
     found = scip.getBestSol() if scip.getNSols() else None
     weights = None if found is None else np.array([scip.getSolVal(found, x) for x in w])
     return _Outcome(weights, float(scip.getDualbound()), str(scip.getStatus()))
@@ -225,6 +227,8 @@ def _gurobi(module: Any, model: _Model) -> _Outcome:
                     w.Start, slack.Start, zeta.Start = _start_values(model, model.start)
                     b.Start = model.start.intercept
                 gurobi.optimize()
+                if gurobi.Status == GRB.INTERRUPTED:
+                    raise KeyboardInterrupt
                 claims = {GRB.OPTIMAL: "optimal", GRB.INFEASIBLE: "infeasible"}
                 claims[GRB.INF_OR_UNBD] = "infeasible"  # the objective is never below 0
                 coef = np.array(w.X) if gurobi.SolCount else None
@@ -283,6 +287,8 @@ def _cplex(module: Any, model: _Model) -> _Outcome:
             raise
         solution = cplex.solution
         status = solution.get_status()
+        if status in (solution.status.MIP_abort_feasible, solution.status.MIP_abort_infeasible):
+            raise KeyboardInterrupt
         optimal = (solution.status.MIP_optimal, solution.status.optimal_tolerance)
         claim = "optimal" if status in optimal else ""
         if status == solution.status.MIP_infeasible:

@@ -39,7 +39,8 @@ def sample_floor(rate: float, n: int, confidence: float, rule: str = "exact") ->
     Raises
     ------
     ValueError
-        Where no sample rate of n records would do; says how many records would.
+        Where no sample rate of n records would do; says how many records would. None would do
+        for a rate of 1.
 
     Examples
     --------
@@ -49,6 +50,10 @@ def sample_floor(rate: float, n: int, confidence: float, rule: str = "exact") ->
     >>> round(sample_floor(0.8, 200, 0.95, rule="hoeffding"), 3)
     0.887
     """
+    if not 0 <= rate < 1:
+        raise ValueError(
+            f"rate must be in [0, 1), got {rate:g}: no sample supports a population rate of 1."
+        )
     alpha = 1 - confidence
     if rule == "hoeffding":
         floor = rate + math.sqrt(-math.log(alpha) / (2 * n))

@@ -17,6 +17,9 @@ KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 BLOCK_BYTES = 2**25
 """Size of the blocks in which records or kernel values are worked on."""
 
+LARGEST_VALUE = 1e100
+"""Largest size of a kernel value: solvers form squares of lengths of rows, times C."""
+
 ROUNDING = 1e-6
 """Asymmetry or negative eigenvalues beyond this share of the largest are no rounding errors."""
 
@@ -104,7 +107,8 @@ def resolve_gamma(gamma: Any, X: Rows, weight: Array | None = None) -> float:
         mean = (mass * stored).sum() / size
         zeros = size - np.broadcast_to(mass, stored.shape).sum()
         variance = ((mass * np.square(stored - mean)).sum() + zeros * mean**2) / size
-        return float(1.0 / (X.shape[1] * variance))
+        # Squares of values below 1e-154 are 0 or have lost digits: those columns are constant too.
+        return float(1.0 / (X.shape[1] * variance)) if variance > 1e-300 else 1.0
     if _is_number(gamma) and 0 < gamma < np.inf:
         return float(gamma)
     raise ValueError(f"gamma must be 'scale', 'auto' or a finite number > 0, got {gamma!r}.")
@@ -167,12 +171,13 @@ def _is_number(value: Any) -> bool:
 
 
 def _finite(K: Array, kernel: str, gamma: float, degree: int, coef0: float) -> Array:
-    if np.isfinite(K).all():
+    if K.size == 0 or max(K.max(), -K.min()) <= LARGEST_VALUE:  # false where one is NaN
         return K
     shape = f", degree={degree}" if kernel == "poly" else ""
     raise ValueError(
         f"kernel={kernel!r} with gamma={gamma:.4g}, coef0={coef0:.4g}{shape} has values that are "
-        f"not finite: scale X, lower gamma or the degree, and see that X holds no NaN."
+        f"not finite or above {LARGEST_VALUE:g}: scale X, lower gamma, coef0 or the degree, and "
+        f"see that X holds no NaN."
     )
 
 

@@ -32,6 +32,7 @@ from .pivots import (
     D_CAP,
     D_POINT,
     D_TARGET,
+    ENDLESS,
     FREE,
     LEAD,
     LENGTH,
@@ -69,9 +70,9 @@ _BREAKS, _BREAKS_EACH = 4000, 10
 _NEVER = 1e-300
 #: Largest relative gap of a solution.
 EXACT = 1e-6
-#: Hard margins whose multipliers grow by more than this factor cannot all hold. (A value is at
-#: least half the sum of its multipliers, so it would be as large.)
-_CEILING = 2e6
+#: Hard margins whose multipliers grow by more than this factor are taken for ones that cannot all
+#: hold. (A value is at least half the sum of its multipliers, so it would be as large.)
+_CEILING = 1e14
 
 
 @njit(**JIT)
@@ -108,6 +109,8 @@ def _advance(p, rising, horizon, cutoff, tally):
         length, q = 0.0, p.count[0, N_FREE]
         for k in range(d):
             length += v[k] * v[k]
+        if p.stop[0]:
+            break
         if horizon == np.inf and rising == 0:
             end = np.int64(DONE)
             break
@@ -153,6 +156,10 @@ def _advance(p, rising, horizon, cutoff, tally):
                 step, who, kind = max(cap[i] - alpha[i], 0.0) / up, np.int64(a), 3
         if step == np.inf:
             end = np.int64(INFEASIBLE)
+            for a in range(n_movers):
+                alpha[movers[a]] += ENDLESS * d_cap[movers[a]] * (where[movers[a]] == BOUND)
+            for a in range(1, q + 1):
+                alpha[free[a]] += ENDLESS * x[a]
             break
         for k in range(d + 1):
             v[k] += step * dv[k]

@@ -43,6 +43,7 @@ class _Work(NamedTuple):
     state: State
     rows: Any
     weight: Array
+    stop: Any  # (1,), set from outside to end everything soon
 
 
 def _solve(work: _Work, bounds: Array, point: Array) -> tuple[Array, Array]:
@@ -53,8 +54,7 @@ def _solve(work: _Work, bounds: Array, point: Array) -> tuple[Array, Array]:
     coef, alphas, moved = np.empty((1, len(point))), np.empty((1, n)), np.empty(1)
     guide = Guide(point[None], margins[None], one, np.full(1, 2.0 * LEAST_WIDTH))
     clear(work.state)
-    stop = np.zeros(1, np.uint8)
-    solve_path(problem, work.state, bounds, one, _TOL, guide, stop, coef, alphas, moved)
+    solve_path(problem, work.state, bounds, one, _TOL, guide, work.stop, coef, alphas, moved)
     return coef[0], alphas[0]
 
 
@@ -83,12 +83,12 @@ def _choose(lead: Array, signs: Array, weight: Array, need: Array) -> Any:
         mass -= weight[chosen].sum() if group.all() else 0.0
         index = order[(group & ~chosen)[order]]
         before = np.cumsum(weight[index]) - weight[index]
-        chosen[index[before < mass - 1e-9]] = True
+        chosen[index[before < mass]] = True
     return chosen
 
 
 def penalty_path(
-    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array
+    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array, stop: Any
 ) -> tuple[dict[tuple[int, int], Any], Array]:
     """Solve one bag for every C and all floors.
 
@@ -101,6 +101,8 @@ def penalty_path(
         Increasing values of C.
     needs : array of shape (n_floors, 3)
         Mass that must have its margin: positives, negatives, all.
+    stop : array of one byte
+        Everything ends soon once it is set.
 
     Returns
     -------
@@ -112,14 +114,17 @@ def penalty_path(
     """
     table, width = signed_rows(rows, signs)
     problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), None)
-    work = _Work(problem, new_state(problem, width, widest=width), rows, weight)
-    points, bound = {}, np.zeros((len(grid), len(needs)))
+    work = _Work(problem, new_state(problem, width, widest=width), rows, weight, stop)
+    points: dict[tuple[int, int], Any] = {}
+    bound = np.zeros((len(grid), len(needs)))
     plain = np.zeros(width)
     last: list[_Choice | None] = [None] * len(needs)
     for j, C in enumerate(grid):
         plain, alphas = _solve(work, C * weight, plain)
         bound[j] = _bound(work, C * weight, plain, alphas)
         for k, need in enumerate(needs):
+            if stop[0]:
+                return points, bound
             if j % AFRESH == 0:
                 last[k] = None
             while True:
@@ -153,9 +158,10 @@ def _candidates(
     found = [np.zeros(len(point)), point]  # the constant classifier and the plain one
     if lead[chosen].min(initial=0.0) >= 0.0:
         return found, 0.0, None
-    masses = np.array([weight[signs > 0.0].sum(), weight[signs < 0.0].sum(), weight.sum()])
+    groups = (weight[signs > 0.0], weight[signs < 0.0], weight)
+    masses = np.array([mass.sum() - mass.min() for mass in groups])
     # Where the floors leave no choice, penalties relax the problem, and what bounds them bounds it.
-    every, below = np.all((need == 0.0) | (need > masses - 1e-9)), 0.0
+    every, below = np.all((need == 0.0) | (need > masses)), 0.0
     if start is not None:
         chosen, point = start
     for _ in range(_ROUNDS if start is None else 0):

@@ -46,6 +46,8 @@ _FIRST_WATCHED = 0.25
 #: their margin (columns with few values), equal targets would make the pivots go in circles. What
 #: bounds the optimum still does.
 SCATTER = 1e-7
+#: A step without an end is so long: the multipliers then prove that the hard margins cannot hold.
+ENDLESS = 1e30
 
 
 class Pivots(NamedTuple):
@@ -63,9 +65,10 @@ class Pivots(NamedTuple):
     zv: Array  # (3, width)
     zq: Array  # (4, side), the last row: see WATCHED
     lists: Any  # (5, n or more), unsigned
+    stop: Any  # (1,), set from outside to end everything soon
 
 
-def new_pivots(table: Array, d: int, slots: int) -> Pivots:
+def new_pivots(table: Array, d: int, slots: int, stop: Any) -> Pivots:
     """Allocate the work space of one table."""
     n, width = table.shape
     side = min(n, d + 1) + 2
@@ -87,6 +90,7 @@ def new_pivots(table: Array, d: int, slots: int) -> Pivots:
         aligned(3, width),
         zq,
         np.zeros((5, max(n, 2)), np.uint32),
+        stop,
     )
 
 
@@ -196,11 +200,13 @@ def enter(p, t):
                 h = (cap[i] - alpha[i]) / change
             if h < step:
                 step, who = max(h, 0.0), a
-        if step == np.inf:
-            return False
+        endless = step == np.inf
+        step = ENDLESS if endless else step
         for a in range(1, q + 1):
             alpha[free[a]] -= step * sign * u[a]
         alpha[t] += step * sign
+        if endless:
+            return False
         if who == 0:
             park(p, t, sign > 0.0)
             return True

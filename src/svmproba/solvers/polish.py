@@ -10,6 +10,8 @@ from .problem import Array
 
 #: Points are scaled up by this share, so that margins of 1 survive rounding.
 _STRICT = 1e-9
+#: Share of a mass that rounding may take from its sum.
+_SUMS = 1e-12
 
 
 def needed_mass(
@@ -26,7 +28,8 @@ def needed_mass(
     signs, weight : arrays of shape (n,)
         Labels in {-1, +1} and multiplicities.
     min_tpr, min_tnr, min_accuracy : float in [0, 1], optional
-        Floors. With whole multiplicities the mass is rounded up.
+        Floors. With whole multiplicities the mass is rounded up; with others it is less by 1e-12
+        of the group's mass, for the rounding of sums. Nothing else needs a tolerance.
 
     Examples
     --------
@@ -46,8 +49,9 @@ def needed_mass(
             continue
         if not 0.0 <= floor <= 1.0:
             raise ValueError(f"{name} must be between 0 and 1, got {floor!r}.")
-        mass = floor * weight[group].sum()
-        need[k] = max(np.ceil(mass - 1e-9), 0.0) if whole else mass
+        total = weight[group].sum()
+        mass = max(floor * total - _SUMS * total, 0.0)
+        need[k] = np.ceil(mass) if whole else mass
     return need
 
 
@@ -143,7 +147,7 @@ def confirm(
     held = (margins >= 1.0).astype(np.float64) @ groups
     slack = np.maximum(np.subtract(1.0, margins, out=margins), 0.0, out=margins)
     value = 0.5 * np.einsum("mj,mj->m", coef, coef) + C * (slack @ weight)
-    fits = known & (held >= need - 1e-9).all(axis=1)
+    fits = known & (held >= need).all(axis=1)
     return coef, bias, np.where(fits, value, np.inf)
 
 
@@ -157,8 +161,7 @@ def _best_bias(scores: Array, signs: Array, weight: Array, need: Array) -> float
     low, high = np.searchsorted(edge, edge, "right"), np.searchsorted(edge, edge, "left")
     held_plus = np.concatenate([[0.0], np.cumsum(plus)])[low]
     held_minus = minus.sum() - np.concatenate([[0.0], np.cumsum(minus)])[high]
-    fits = (held_plus >= need[0] - 1e-9) & (held_minus >= need[1] - 1e-9)
-    fits &= held_plus + held_minus >= need[2] - 1e-9
+    fits = (held_plus >= need[0]) & (held_minus >= need[1]) & (held_plus + held_minus >= need[2])
     if not fits.any():
         return None
     above = np.concatenate([[0.0], np.cumsum(plus * edge)])

@@ -10,6 +10,17 @@ The bounds :math:`c_i` may be 0 (the record is absent) or infinite (its margin i
 constraint). Any :math:`(w, b)` and any feasible :math:`\alpha` satisfy
 :math:`D(\alpha)\le P^*\le P(w, b)`, so the relative gap bounds the error of a model whatever
 algorithm produced it. Nothing outside this module computes a gap.
+
+Gaps are bounds in exact arithmetic [1]_: with :math:`u` the unit roundoff and :math:`r_j` the
+largest size of column j, a score that sums m terms is wrong by at most
+:math:`\delta = (m + 8)\,u\,(\sum_j|w_j|r_j + |b|)`, and :math:`\sum_i\alpha_iy_ix_i`, of s
+multipliers that balance up to rounding only, by :math:`(3s + 8)\,u\,r_j\sum_i\alpha_i` in column j.
+Every margin is taken to be :math:`\delta` smaller than computed, and every such sum to be that much
+larger in size. Hard margins are those that are met as computed.
+
+References
+----------
+.. [1] N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, SIAM, 2002, chapters 3 and 4.
 """
 
 from __future__ import annotations
@@ -29,6 +40,11 @@ Array = NDArray[np.float64]
 
 #: Share of the zero model's loss below which an objective counts as zero (one class only).
 _ZERO = 1e-15
+_ROUND = 2.0**-53
+#: Roundings beyond those of a sum: of its terms, the bounds, the centred rows, the intercept.
+_FEW = 8
+#: Relative growth of a model that is always harmless, see `stretch`.
+_GROWTH = 1e-5
 
 
 class Problem(NamedTuple):
@@ -65,33 +81,86 @@ def class_scales(positive_mass: float, negative_mass: float) -> tuple[float, flo
     return 1.0, 1.0
 
 
+class Reach(NamedTuple):
+    """Sizes of the rows, which rounding is a share of; arrays or tensors."""
+
+    inner: Any  #: (d,), largest sizes of the columns
+    outer: Any  #: (d,), the same before the mean was taken off
+    terms: int  #: most nonzeros of a row
+    length: float  #: of the longest row, if the rows are wider ones rotated, else 0
+
+
+def row_reach(rows: Any, mean: Array | None = None) -> Reach:
+    """Measure rows (n, d), an array or a CSR matrix, from which ``mean`` (d,) was taken off."""
+    n, d = rows.shape
+    if isinstance(rows, np.ndarray):
+        inner, terms = np.maximum(rows.max(axis=0), -rows.min(axis=0)), d
+    else:
+        inner = np.asarray(abs(rows).max(axis=0).toarray(), np.float64).ravel()
+        terms = int(np.diff(rows.indptr).max())
+    outer = inner if mean is None else inner + np.abs(mean)
+    # The rounding of a rotation, see `features`, is a share of a row's length in every column.
+    rotated = isinstance(rows, np.ndarray) and d >= n
+    length = float(np.sqrt(np.square(outer).sum())) if rotated else 0.0
+    return Reach(inner, outer, terms, length)
+
+
+def _score_error(coef: Any, intercept: Any, reach: Reach) -> Any:
+    """Bound the rounding in the scores of models (..., d); arrays or tensors."""
+    size = abs(coef) @ reach.outer + abs(intercept)
+    error = (reach.terms + _FEW) * _ROUND * size
+    if reach.length:
+        longest = reach.length * (coef * coef).sum(-1) ** 0.5
+        error += (reach.terms**0.5 + _FEW) * _ROUND * longest
+    return error
+
+
+def stretch(coef: Any, intercept: Any, targets: Any, reach: Reach) -> None:
+    """Make models (..., d) longer by just so much that rounding takes no margin below its target.
+
+    The objective changes by some 1e-14 of itself. Without that, the rounding of margins that are
+    met exactly is priced at C, and C may be large. Arrays or tensors.
+    """
+    least = targets[targets > 0.0].min() if (targets > 0.0).any() else 1.0
+    growth = 1.0 + (2.0 / least * _score_error(coef, intercept, reach)).clip(max=_GROWTH)
+    coef *= growth[..., None]
+    intercept *= growth
+
+
 @lean_entry
-def _settle(scores, signs, targets, base, grid, alphas, hinge, linear, total):
+def _settle(scores, error, signs, targets, base, grid, alphas, hinge, linear, doubt, total):
     """Clip, balance and sign the multipliers; fills in hinge sums, linear terms, totals.
 
-    The totals are the hinge sums of the zero model, hard margins left out.
+    The hinge sums are upper bounds for scores with that error, the linear terms lower bounds for
+    multipliers that balance exactly, which is a matter of the masses in doubt. The totals are the
+    hinge sums of the zero model, hard margins left out.
     """
     n_bags, n_grid, n = scores.shape
     for b in range(n_bags):
         for k in range(n_grid):
             score, alpha = scores[b, k], alphas[b, k]
             loss, zero, mass, balance, value = 0.0, 0.0, 0.0, 0.0, 0.0
+            support, largest = 0, 0.0
             for i in range(n):
                 c = grid[k] * base[b, i]
-                r = targets[i] - signs[i] * score[i]
+                r = targets[i] - signs[i] * score[i] + (error[b, k] if c < np.inf else 0.0)
                 loss += 0.0 if r <= 0.0 else c * r  # NaN counts
                 zero += c * abs(targets[i]) if c < np.inf else 0.0
                 x = alpha[i] if alpha[i] > 0.0 and alpha[i] < np.inf else 0.0
                 x = min(x, c)
                 alpha[i] = x
                 mass += x
+                support += x > 0.0
+                largest = max(largest, abs(targets[i]))
                 balance += x * signs[i]
             up, down = class_scales(0.5 * (mass + balance), 0.5 * (mass - balance))
             for i in range(n):
                 x = alpha[i] * (up if signs[i] > 0.0 else down)
                 value += x * targets[i]
                 alpha[i] = x * signs[i]
-            hinge[b, k], total[b, k], linear[b, k] = loss, zero, value
+            doubt[b, k] = (3 * support + _FEW) * _ROUND * mass
+            linear[b, k] = value - doubt[b, k] * largest
+            hinge[b, k], total[b, k] = loss * (1.0 + (n + _FEW) * _ROUND), zero
 
 
 def _relative_gaps(primal: Array, dual: Array, floor: Array) -> Array:
@@ -111,6 +180,7 @@ def certify(
     intercept: Array,
     alphas: Array,
     out: Array | None = None,
+    reach: Reach | None = None,
 ) -> tuple[Array, Array]:
     r"""Score every record with the models of some bags and bound the models' errors.
 
@@ -128,11 +198,13 @@ def certify(
         whatever they are. Overwritten by the :math:`\alpha_i y_i` that were used.
     out : array of shape (n_bags, n_C, n), optional
         Where the scores are written, by default a new array.
+    reach : Reach, optional
+        Sizes of the rows, by default measured here.
 
     Returns
     -------
     gap : array of shape (n_bags, n_C)
-        Relative duality gaps; infinite where a hard margin is violated.
+        Relative duality gaps, rounding included; infinite where a hard margin is violated.
     scores : array of shape (n_bags, n_C, n)
         :math:`f(x_i)` of every model at every record.
 
@@ -144,8 +216,8 @@ def certify(
     >>> gap, scores = certify(np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2),
     ...     np.ones((1, 2)), np.ones(1), np.ones((1, 1, 1)), np.zeros((1, 1)),
     ...     np.full((1, 1, 2), 0.5))
-    >>> gap, scores
-    (array([[0.]]), array([[[-1.,  1.]]]))
+    >>> gap < 1e-14, scores
+    (array([[ True]]), array([[[-1.,  1.]]]))
     """
     # Bag by bag: BLAS rounds by the shape of a product, results must not depend on the block.
     scores = np.empty_like(alphas) if out is None else out
@@ -153,17 +225,25 @@ def certify(
     for b in range(len(coef)):
         product(coef[b], rows.T, scores[b])
     scores += intercept[:, :, None]
-    hinge, linear, total = np.empty((3, *scores.shape[:2]))
-    _settle(scores, signs, targets, base, grid, alphas, hinge, linear, total)
+    reach = row_reach(rows) if reach is None else reach
+    hinge, linear, doubt, total = np.empty((4, *scores.shape[:2]))
+    error = _score_error(coef, intercept, reach)
+    _settle(scores, error, signs, targets, base, grid, alphas, hinge, linear, doubt, total)
     for b in range(len(coef)):
         product(alphas[b], rows, combined[b])
-    primal = 0.5 * np.einsum("bkj,bkj->bk", coef, coef) + hinge
-    dual = linear - 0.5 * np.einsum("bkj,bkj->bk", combined, combined)
+    combined = np.abs(combined, out=combined) + doubt[:, :, None] * (reach.inner + reach.length)
+    longer = 0.5 + (coef.shape[2] + _FEW) * _ROUND
+    primal = longer * np.einsum("bkj,bkj->bk", coef, coef) + hinge
+    dual = linear - longer * np.einsum("bkj,bkj->bk", combined, combined)
     return _relative_gaps(primal, dual, _ZERO * total), scores
 
 
 def tensor_gap(
-    primal: Tensor, plus: Tensor, minus: Tensor, floor: Tensor | None = None
+    primal: Tensor,
+    plus: Tensor,
+    minus: Tensor,
+    floor: Tensor | None = None,
+    blur: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     r"""Gaps and dual values of many models on a device: `relative_gap` after `class_scales`.
 
@@ -174,6 +254,8 @@ def tensor_gap(
         Sums over the records of one class of the multipliers, which are within their bounds, times
         :math:`y_i x_i`, :math:`y_i` and :math:`t_i`.
     floor : tensor of shape (p,), optional
+    blur : tensor of shape (p, d + 1), optional
+        Bounds of the rounding in the sums of :math:`y_i x_i` and :math:`t_i`.
 
     Returns
     -------
@@ -183,14 +265,24 @@ def tensor_gap(
     least = up.minimum(down)
     up, down = (least / up).nan_to_num(nan=1.0), (least / down).nan_to_num(nan=1.0)  # 0 / 0
     total = up[:, None] * plus + down[:, None] * minus
-    dual = total[:, -1] - 0.5 * total[:, :-2].square().sum(1)
+    if blur is None:
+        dual = total[:, -1] - 0.5 * total[:, :-2].square().sum(1)
+    else:
+        length = (total[:, :-2].abs() + blur[:, :-1]).square().sum(1)
+        dual = total[:, -1] - blur[:, -1] - (0.5 + (blur.shape[1] + _FEW) * _ROUND) * length
     scale = primal.clamp(min=1e-300)
     scale = scale if floor is None else scale.maximum(floor)
     return ((primal - dual).clamp(min=0.0) / scale).nan_to_num(nan=np.inf, posinf=np.inf), dual
 
 
 def certify_tensors(
-    rows: Tensor, sums: Tensor, targets: Tensor, bounds: Tensor, point: Tensor, shares: Tensor
+    rows: Tensor,
+    sums: Tensor,
+    reach: Reach,
+    targets: Tensor,
+    bounds: Tensor,
+    point: Tensor,
+    shares: Tensor,
 ) -> tuple[Tensor, Tensor]:
     r"""Do what `certify` does, in float64 on a device.
 
@@ -200,6 +292,8 @@ def certify_tensors(
         Signed rows :math:`y_i(x_i, 1)`.
     sums : tensor of shape (n, 2, d + 2)
         The same with the targets as last column, one class at a time, 0 for the other class.
+    reach : Reach
+        Sizes of the rows, as tensors.
     targets : tensor of shape (n,)
     bounds : tensor of shape (p, n)
         Finite.
@@ -218,10 +312,17 @@ def certify_tensors(
     margins = point @ rows.T
     alphas = shares.nan_to_num_(nan=0.0).clamp_(0.0, 1.0).mul_(bounds)
     plus, minus = (alphas @ sums.flatten(1)).chunk(2, 1)
-    lack = (targets - margins).clamp_(min=0.0)
-    primal = 0.5 * point[:, :-1].square().sum(1) + (lack * bounds).sum(1)
+    n, width = rows.shape
+    error = _score_error(point[:, :-1], point[:, -1], reach)
+    lack = (targets - margins).add_(error[:, None]).clamp_(min=0.0)
+    hinge = (lack * bounds).sum(1) * (1.0 + (n + _FEW) * _ROUND)
+    primal = (0.5 + (width + _FEW) * _ROUND) * point[:, :-1].square().sum(1) + hinge
     floor = _ZERO * (bounds @ targets.abs())
-    return tensor_gap(primal, plus, minus, floor)[0], margins
+    doubt = (3 * (alphas > 0.0).sum(1) + _FEW) * _ROUND * alphas.sum(1)
+    largest = targets.abs().max().repeat(width)
+    largest[:-1] = reach.inner + reach.length
+    blur = doubt[:, None] * largest
+    return tensor_gap(primal, plus, minus, floor, blur)[0], margins
 
 
 def product(left: Array, right: Any, out: Array) -> Array:

@@ -15,6 +15,7 @@ from numba import njit
 from .compiled import JIT, ONCE, entry
 from .moves import DONE, SEED, SOLVES
 from .pivots import ALPHA, CAP, LEAD, NORM, SCATTER, copy_slot
+from .proofs import lower_bound
 from .swaps import (
     BEST,
     GOAL,
@@ -24,7 +25,6 @@ from .swaps import (
     MOVING,
     OTHER,
     PLAIN,
-    ROUNDING,
     descend,
     draw,
     missing,
@@ -167,7 +167,7 @@ def _improve(t, move, C, k, chosen, best, solves, short):
             best = v
             copy_slot(p, MOVING, BEST)
         before = t.tally[SOLVES]
-        if before >= solves or idle >= 100:
+        if before >= solves or idle >= 100 or p.stop[0]:
             return best
         if before >= turn:
             turn, afresh = before + _CHAIN, not afresh
@@ -185,6 +185,17 @@ def _improve(t, move, C, k, chosen, best, solves, short):
         else:
             v = _disturb(t, move, C, short)
         idle = idle + 1 if t.tally[SOLVES] - before <= 1 else 0  # nothing to release
+
+
+@njit(**ONCE)
+def _all_hard(t, move, C):
+    """Solve with all margins of the floors hard; returns the value and a proven lower bound."""
+    goal = t.work[GOAL]
+    for i in range(goal.shape[0]):
+        goal[i] = np.inf if useful(t, i, t.need) else C * t.base[i]
+    copy_slot(t.p, PLAIN, MOVING)
+    end, v = move(t.p, goal, np.inf, True, t.tally)
+    return v, lower_bound(t.p, goal, end == DONE)
 
 
 @entry
@@ -211,7 +222,7 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
     points : array of shape (n_C, n_floors, width)
         Overwritten: weights, the bias at column d.
     values : array of shape (n_C, n_floors, 2)
-        Overwritten: value, and that of the plain SVM, a lower bound.
+        Overwritten: value, and a proven lower bound, that of the plain SVM unless solved.
     codes : array of shape (n_C, n_floors)
         Overwritten: outcomes.
     kept : boolean array of shape (n_C, n_floors, n)
@@ -219,11 +230,12 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
     """
     p, goal, n = t.p, t.work[GOAL], t.mass.shape[0]
     ready, total, short = np.zeros(needs.shape[0], np.bool_), np.zeros(3), np.empty(3)
-    squares = 0.0
+    least, squares = np.full(3, np.inf), 0.0
     for i in range(n):
         squares += t.base[i] * p.z[NORM, i] * p.z[NORM, i]
         for g in range(3):
             total[g] += t.mass[i] * (t.group[i] >> g & 1)
+            least[g] = min(least[g], t.mass[i]) if t.group[i] >> g & 1 else least[g]
     C = min(_FIRST_C / squares, grid[0])  # at a small C almost any start is near the solution
     for i in range(n):
         goal[i] = C * t.base[i]
@@ -241,13 +253,16 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
                 p.f[0, CAP, i], p.f[0, ALPHA, i] = goal[i], C * alpha[i]
             _, plain = move(p, goal, np.inf, False, t.tally)
         copy_slot(p, MOVING, PLAIN)
+        below = lower_bound(p, goal, True)
         for floors in range(needs.shape[0]):
-            k = np.int64(floors)
+            if p.stop[0]:
+                return
+            k, low = np.int64(floors), below
             t.tally[SOLVES], t.tally[SEED] = 0, seed + 7919 * (c * needs.shape[0] + k)
             every = True  # no choice to make
             for g in range(3):
                 t.need[g] = needs[k, g]
-                every = every and (needs[k, g] == 0.0 or needs[k, g] > total[g] - ROUNDING)
+                every = every and (needs[k, g] <= 0.0 or needs[k, g] > total[g] - least[g])
             copy_slot(p, PLAIN, MOVING)
             best, code, held = plain, OPTIMAL, plain < np.inf and not missing(t, short, True)
             if not held:
@@ -267,16 +282,21 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
                     first += 1
                     best = _start(t, move, C, _PENALTY, k, _NOISE, chosen, np.inf)
                     copy_slot(p, MOVING, BEST)
-                code = IMPOSSIBLE if every else NONE_FOUND
+                code = NONE_FOUND
+                if every and best == np.inf:  # once more, by no way round: for the proof
+                    best, low = _all_hard(t, move, C)
+                    copy_slot(p, MOVING, BEST)
+                    code = IMPOSSIBLE if low == np.inf else NONE_FOUND
                 if best < np.inf:
                     code = OPTIMAL if every else FEASIBLE
                     if not every:
                         best = _improve(t, move, C, k, chosen, best, solves, short)
                     copy_slot(p, BEST, MOVING)
                     copy_slot(p, BEST, KEPT + k)
+                    low = lower_bound(p, p.f[0, CAP], True) if every else low
             ready[k] = not held and best < np.inf
             values[c, k, 0], codes[c, k] = best, code
-            values[c, k, 1] = plain if plain < np.inf else 0.0
+            values[c, k, 1] = max(low, below)
             for j in range(points.shape[2]):
                 points[c, k, j] = (1.0 + SCATTER) * p.v[0, j]
             for i in range(n):

@@ -27,7 +27,8 @@ MOVING, PLACE, SIDE, BEST, HERE, OTHER, PLAIN, KEPT = (np.int64(k) for k in rang
 
 #: A swap must gain so much, relatively. Records added by guess, and releases tried, at most.
 _GAIN, _WIDTH, _TRIES = 1e-7, 12, 8
-#: Margins below 1 by rounding count as held.
+#: Margins below 1 by rounding count as held. (Masses are compared to the last digit: the floors,
+#: see `needed_mass`, leave room for the rounding of their sums.)
 ROUNDING = 1e-9
 
 
@@ -58,7 +59,7 @@ def slightly_less(mass: Array) -> Array:
     return mass * (1.0 - 1e-8 * np.modf(0.6180339887 * np.arange(1, len(mass) + 1))[0])
 
 
-def new_task(table: Array, d: int, signs: Array, mass: Array, slots: int) -> Task:
+def new_task(table: Array, d: int, signs: Array, mass: Array, slots: int, stop: Any) -> Task:
     """Allocate the work space of one bag.
 
     Parameters
@@ -71,10 +72,12 @@ def new_task(table: Array, d: int, signs: Array, mass: Array, slots: int) -> Tas
         Labels and multiplicities.
     slots : int
         How many solutions can be kept.
+    stop : array of one byte
+        Everything ends soon once it is set.
     """
     n = len(signs)
     return Task(
-        new_pivots(table, d, slots),
+        new_pivots(table, d, slots, stop),
         mass,
         slightly_less(mass),
         np.where(signs > 0.0, 1, 2) | 4,
@@ -97,14 +100,14 @@ def draw(tally):
 
 @njit(**JIT)
 def missing(t, short, held):
-    """Find the mass each floor lacks, of the hard records or of those that hold; is any short."""
+    """Find the mass each floor lacks, of the hard records or of all that hold; is any short."""
     for g in range(3):
         short[g] = t.need[g]
     for i in range(t.mass.shape[0]):
-        if t.p.f[0, LEAD, i] >= -ROUNDING if held else t.p.f[0, CAP, i] == np.inf:
+        if t.p.f[0, CAP, i] == np.inf or (held and t.p.f[0, LEAD, i] >= -ROUNDING):
             for g in range(3):
                 short[g] -= t.mass[i] * (t.group[i] >> g & 1)
-    return max(short[0], max(short[1], short[2])) > ROUNDING
+    return max(short[0], max(short[1], short[2])) > 0.0
 
 
 @njit(**JIT)
@@ -112,7 +115,7 @@ def useful(t, i, short):
     """Whether record i counts for a floor that is short."""
     yes = False
     for g in range(3):
-        yes = yes or (short[g] > ROUNDING and (t.group[i] >> g & 1) == 1)
+        yes = yes or (short[g] > 0.0 and (t.group[i] >> g & 1) == 1)
     return yes
 
 
@@ -181,7 +184,7 @@ def trim(t, move, C, v, short):
         for a in range(m):
             i, spare = index[a], True
             for g in range(3):
-                spare = spare and not (t.group[i] >> g & 1 and short[g] + t.mass[i] > ROUNDING)
+                spare = spare and not (t.group[i] >> g & 1 and short[g] + t.mass[i] > 0.0)
             if spare and key[a] < best:
                 who, best = i, key[a]
         if who < 0 or v == np.inf:

@@ -69,6 +69,20 @@ def as_done(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def interruptible(function: Callable[..., Result], *args: Any) -> Result:
+    """Call a function so that Ctrl-C is heard: compiled code does not look for signals.
+
+    After it the function still runs; the caller tells it to stop.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function(*args)
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(function, *args).result()
+    finally:
+        pool.shutdown(wait=False)
+
+
 @lru_cache(1)
 def _libraries(n_modules: int) -> Any:
     """Look through all loaded libraries, some milliseconds; anew if a module was imported since."""

@@ -1,0 +1,48 @@
+"""How long the rest of some work will take."""
+
+from __future__ import annotations
+
+import time
+
+#: Seconds that must have passed since the first report: the first blocks of several jobs come at
+#: nearly the same time, and their distance tells nothing.
+LEAST_SECONDS = 1.0
+
+
+class Pace:
+    """Counts units of work and guesses the time left.
+
+    The guess rests on what came after the first report alone: compilation comes before it.
+
+    Parameters
+    ----------
+    total : int or None
+        How many units there are; None where nobody knows.
+
+    Examples
+    --------
+    >>> from svmproba._pace import Pace
+    >>> pace = Pace(500)
+    >>> pace.note(50)
+    >>> pace.done, pace.left()
+    (50, None)
+    """
+
+    def __init__(self, total: int | None) -> None:
+        self.total, self.done = total, 0
+        self._first: tuple[float, int] | None = None
+
+    def note(self, n: int) -> None:
+        """Note that so many more units are done."""
+        self.done += n
+        if self._first is None:
+            self._first = time.monotonic(), self.done
+
+    def left(self) -> float | None:
+        """Guess the seconds left; None where it is too early, or nothing is left."""
+        if self.total is None or self._first is None or not self._first[1] < self.done < self.total:
+            return None
+        spent = time.monotonic() - self._first[0]
+        if spent < LEAST_SECONDS:
+            return None
+        return spent * (self.total - self.done) / (self.done - self._first[1])

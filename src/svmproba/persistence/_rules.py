@@ -1,0 +1,366 @@
+"""What every class must hold before anything is computed from it.
+
+Compiled code runs over arrays without looking at their ends, so that every array is compared with
+every other here, when a model is saved and when one is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import OneHotEncoder
+
+from svmproba import estimators as own
+from svmproba.bootstrap.members import Members
+from svmproba.bootstrap.threshold import RateCurve
+from svmproba.estimators._bootstrap_svc import THETA
+from svmproba.estimators._score_spread import Spread
+from svmproba.estimators._validation import (
+    check_ensemble_parameters,
+    check_grid_parameters,
+    check_kernels,
+)
+from svmproba.persistence._checks import (
+    Check,
+    Optional,
+    Sizes,
+    array,
+    by_name,
+    check_all,
+    check_shape,
+    each,
+    elsewhere,
+    floats,
+    kind,
+    labels,
+    maybe,
+    nothing,
+    number,
+    refuse,
+    table,
+    whole,
+    within,
+)
+from svmproba.persistence._link_rules import CALIBRATORS, LINKS, PAIR_LINKS, link
+from svmproba.persistence._names import PARTS, parameters
+from svmproba.solvers.features import FeatureMap
+from svmproba.solvers.kernels import check_kernel
+
+#: More jobs than any machine has cores would only exhaust it.
+_MOST_JOBS = 1024
+
+
+def feature_map(value: Any, sizes: Sizes) -> None:
+    """Check a map from records to rows; the number of columns of the rows is "rows" from then."""
+    kind(FeatureMap)(value, sizes)
+    check_kernel(value.kernel, value.degree, value.coef0)
+    known, linear = value.kernel == "precomputed", value.kernel == "linear"
+    width = sizes.get("present", sizes["features"]) if known else sizes["features"]
+    projection = floats("width" if linear else "landmarks", "rows")
+    found = {name: size for name, size in sizes.items() if name != "rows"} | {"width": width}
+    checks: dict[str, Check] = {
+        "n_features": whole(width, width),
+        "gamma": number("not negative"),
+        "degree": whole(1),
+        "coef0": number(),
+        "basis": nothing if linear or known else table("landmarks", "width"),
+        "pivots": nothing if linear else array("i", "landmarks", be="not negative"),
+        "projection": maybe(projection) if linear else projection,
+        "exact": kind(bool),
+    }
+    check_all(vars(value), checks, found)
+    wrong = known and value.pivots.max(initial=0) >= width
+    refuse(wrong, f"has pivots beyond the {width} records")
+    sizes["rows"] = found.get("rows", width)
+
+
+def members(value: Any, sizes: Sizes) -> None:
+    """Check score functions: one block of columns for each family, of the same values of C."""
+    kind(Members)(value, sizes)
+    within(".feature_maps", each(kind(FeatureMap), "maps"), value.feature_maps, sizes)
+    n_maps = sizes["maps"]
+    refuse(not n_maps or sizes["theta"] % n_maps, f"has {n_maps} maps for {sizes['theta']} theta")
+    sizes["Cs"] = sizes["theta"] // n_maps
+    sizes["Cs*bags"] = sizes["Cs"] * sizes["bags"]
+    within(".intercept", floats("theta", "bags"), value.intercept, sizes)
+    for name in ("columns", "mean_columns"):
+        within(f".{name}", each(elsewhere, "maps"), getattr(value, name), sizes)
+    for i, one in enumerate(value.feature_maps):
+        within(f".feature_maps[{i}]", feature_map, one, sizes)
+        within(f".columns[{i}]", floats("rows", "Cs*bags"), value.columns[i], sizes)
+        within(f".mean_columns[{i}]", floats("rows", "Cs"), value.mean_columns[i], sizes)
+
+
+def thetas(value: Any, sizes: Sizes) -> None:
+    """Check the grid of hyperparameter values."""
+    refuse(not isinstance(value, np.ndarray) or value.dtype != THETA, "is no array of theta")
+    floats("theta", be="positive")(value["C"], sizes)
+    floats("theta", be="positive or NaN")(value["gamma"], sizes)
+    floats("theta", be="positive")(value["class_weight"], sizes)
+
+
+def link_weights(value: Any, sizes: Sizes) -> None:
+    """Check the weights of a link; those above zero are "used"."""
+    floats("theta", be="weights that sum to one")(value, sizes)
+    sizes["used"] = int(np.count_nonzero(value))
+
+
+def threshold(value: Any, sizes: Sizes) -> None:
+    """Check one threshold, or one for each theta."""
+    an_array = isinstance(value, np.ndarray)
+    (floats("theta", be="numbers") if an_array else number("numbers"))(value, sizes)
+
+
+def jackknife(value: Any, sizes: Sizes) -> None:
+    """Check the sign of a class and its rate."""
+    refuse(type(value) is not tuple or len(value) != 2 or value[0] not in (-1, 1), "is no pair")
+    number("in [0, 1]")(value[1], sizes)
+
+
+def curve(value: Any, sizes: Sizes) -> None:
+    """Check what every threshold gives."""
+    kind(RateCurve)(value, sizes)
+    shares = floats("cuts", be="in [0, 1] or NaN")
+    checks = {"threshold": floats("cuts", be="numbers that do not fall")}
+    check_all(value._asdict(), checks | dict.fromkeys(RateCurve._fields[1:], shares), {**sizes})
+
+
+def present(value: Any, sizes: Sizes) -> None:
+    """Check the places of the records that took part in the fit."""
+    array("i", "present", be="increasing")(value, sizes)
+    wrong = len(value) and not 0 <= value[0] <= value[-1] < sizes["given"]
+    refuse(wrong, f"leads beyond the {sizes['given']} records")
+
+
+def names(value: Any, sizes: Sizes) -> None:
+    """Check the names of columns."""
+    refuse(not isinstance(value, np.ndarray), "is not an array")
+    check_shape(value.shape, ("features",), sizes)
+    refuse(not all(isinstance(name, str) for name in value), "must be texts")
+
+
+def pairs(value: Any, sizes: Sizes) -> None:
+    """Check the pairs of classes."""
+    allowed = [list(combinations(range(sizes["classes"]), 2))]
+    refuse(value not in [*allowed, [(1, 0)] if sizes["classes"] == 2 else None], "are no pairs")
+    sizes["pairs"] = len(value)
+
+
+_MODEL: dict[str, Check] = {
+    "n_features_in_": whole(1, size="features"),
+    "feature_names_in_": Optional(names),
+    "classes_": labels("classes"),
+    "_present": maybe(present),
+    "costs_": Optional(maybe(by_name(number()))),
+}
+_TWO: dict[str, Check] = {"_plus": whole(0, 1), "pos_label_": elsewhere}
+_ENSEMBLE: dict[str, Check] = {
+    **_MODEL,
+    **_TWO,
+    "intercept_": floats("theta", "bags"),
+    "_members": members,
+    "thetas_": thetas,
+    "duality_gap_": floats("theta", "bags", be="anything"),
+    "counts_": array("u", "bags", "samples"),
+    "n_redraws_": whole(0),
+    "oob_records_": maybe(array("i", "samples", be="not negative")),
+    "_positive": array("b", "samples"),
+    "reliability_": floats("theta", be="in [0, 1] or NaN"),
+    "weights_": floats("theta", be="weights that sum to one"),
+    "score_scales_": floats("theta", be="positive"),
+    "oob_scores_": floats("theta", "samples", be="finite or NaN"),
+    "oob_median_": floats("samples", be="finite or NaN"),
+    "_oob_medians": floats("theta", "samples", be="finite or NaN"),
+    "_vote_curve": curve,
+    "_rate_curve": curve,
+    "_vote_P": floats("samples", be="in [0, 1] or NaN"),
+    "_jackknife": maybe(jackknife),
+    "threshold_": threshold,
+    "cut_": number("numbers"),
+    "_link_weights": maybe(link_weights),
+    "calibrator_": maybe(link(*CALIBRATORS)),
+    "oob_proba_": Optional(floats("samples", 2, be="in [0, 1] or NaN")),
+    **dict.fromkeys(("oob_tpr_", "oob_tnr_", "oob_score_"), number("in [0, 1] or NaN")),
+    "promise_": kind(str),
+    "n_subsets_": Optional(whole(1)),
+    "subset_size_": Optional(whole(1)),
+}
+_TUNED: dict[str, Check] = {
+    **_MODEL,
+    "cut_": number("numbers"),
+    "_pairs": pairs,
+    "_feature_map": feature_map,
+    "cv_results_": by_name(floats("grid", be="anything")),
+    "best_index_": whole(0),
+    "C_": number("positive"),
+    "gamma_": number("positive or NaN"),
+}
+_PAIRS: dict[str, Check] = {
+    **_TUNED,
+    "_coef": floats("pairs", "rows"),
+    "intercept_": floats("pairs"),
+    "duality_gap_": floats("pairs", be="anything"),
+}
+_MODELS: dict[type, dict[str, Check]] = {
+    own.BootstrapSVC: _ENSEMBLE,
+    own.ThresholdBootstrapSVC: {
+        **_ENSEMBLE,
+        "held_out_": maybe(array("i", "held out", be="not negative")),
+    },
+    own.ConstrainedBootstrapSVC: {
+        **_ENSEMBLE,
+        "proven_": array("b", "theta", "bags"),
+        "replaced_": array("b", "theta", "bags"),
+        "summary_": kind(str),
+    },
+    own.ConstrainedSVC: {
+        **_MODEL,
+        **_TWO,
+        "_feature_map": feature_map,
+        "_coef": floats("rows"),
+        "intercept_": floats(1),
+        "floors_": by_name(number("in [0, 1]")),
+        "objective_": number("numbers"),
+        "bound_": number("numbers"),
+        "status_": kind(str),
+        "optimality_gap_": number("anything"),
+        "n_solves_": whole(0),
+        "satisfied_": array("b", "samples"),
+        "rates_": by_name(number("in [0, 1] or NaN")),
+    },
+    own.ProbabilitySVC: {
+        **_PAIRS,
+        "cv_scores_": elsewhere,
+        "link_": elsewhere,
+        "_spreads": each(elsewhere, "pairs"),
+    },
+    own.PosteriorProbabilitySVC: {
+        **_PAIRS,
+        "_kinds": array("b", "points", "classes"),
+        "_points": elsewhere,
+        "soft_labels_": floats("pairs", "points", be="finite or NaN"),
+    },
+    own.WeightedProbabilitySVC: {
+        **_TUNED,
+        "weights_": floats("weights", be="increasing inside (0, 1)"),
+        "_coef": floats("pairs", "weights", "rows"),
+        "intercept_": floats("pairs", "weights"),
+        "duality_gap_": floats("pairs", "weights", be="anything"),
+    },
+}
+
+
+def check_object(cls: type, found: Mapping[str, Any]) -> None:
+    """Refuse attributes that an object of a class cannot have or that do not go together.
+
+    Parameters
+    ----------
+    cls : type
+        Its class.
+    found : dict
+        Its attributes, nested objects built.
+    """
+    allowed = {**parameters(cls), **_MODELS.get(cls, {}), **LINKS.get(cls.__name__, {})}
+    if cls in _MODELS or cls in PARTS.values():
+        unknown = sorted(found.keys() - allowed.keys())
+        refuse(unknown, f"has {unknown[:1]}, which a model file may not hold")
+    # A cache is read with pickle as soon as the pipeline is fitted again.
+    refuse(found.get("memory") is not None, f"is a {cls.__name__} with memory; set it to None")
+    within(".n_jobs", maybe(whole(-_MOST_JOBS, _MOST_JOBS)), found.get("n_jobs"), {})
+    if cls in _MODELS:
+        _check_model(cls, SimpleNamespace(**found))
+    elif cls is OneHotEncoder and "categories_" in found:
+        _check_encoder(SimpleNamespace(**found))
+
+
+def _check_model(cls: type, model: Any) -> None:
+    pairwise = getattr(model, "kernel", None) == "precomputed"
+    sizes: Sizes = {"given": 2**62}
+    if pairwise:  # the columns are the records of the fit
+        within(".n_features_in_", whole(1), getattr(model, "n_features_in_", None), sizes)
+        sizes["given"] = sizes["samples"] = model.n_features_in_
+    check_all(vars(model), _MODELS[cls], sizes)
+    _check_parameters(cls, model)
+    maps = [model._feature_map] if hasattr(model, "_feature_map") else model._members.feature_maps
+    kernels = [one.kernel for one in maps]
+    wrong = list(dict.fromkeys(kernels)) != check_kernels(model.kernel)
+    refuse(wrong, f"has kernel={model.kernel!r}, but other maps")
+    if hasattr(model, "thetas_"):
+        of_theta = model.thetas_["kernel"].tolist()
+        wrong = of_theta != [kernel for kernel in kernels for _ in range(sizes["Cs"])]
+        refuse(wrong, "has thetas_ of other kernels than the maps")
+        wrong = (model._link_weights is None) != (model.calibrator_ is None)
+        refuse(wrong, "has a calibrator_ without weights, or weights without it")
+    if hasattr(model, "_plus"):
+        refuse(len(model.classes_) != 2, "must have two classes")
+        wrong = model.pos_label_ != model.classes_[model._plus]
+        refuse(wrong, "has a pos_label_ that is not the class at _plus")
+    if hasattr(model, "cv_results_"):
+        refuse(model.best_index_ >= sizes.get("grid", 0), "has a best_index_ beyond cv_results_")
+    if cls is own.ProbabilitySVC:
+        _check_links(model, sizes)
+    if cls is own.PosteriorProbabilitySVC:
+        columns = "rows" if pairwise else "features"
+        within("._points", table("points", columns), model._points, sizes)
+
+
+def _check_parameters(cls: type, model: Any) -> None:
+    """Check parameters as `fit` does; what the device is, this machine need not have."""
+    given = {name: p.default for name, p in parameters(cls).items()} | vars(model)
+    if "Cs" in given:
+        ensemble = issubclass(cls, own.BootstrapSVC)
+        check = check_ensemble_parameters if ensemble else check_grid_parameters
+        check(SimpleNamespace(**{**given, "device": "cpu"}))
+
+
+def _check_links(model: Any, sizes: Sizes) -> None:
+    """Check one link for each pair of classes, and what it reads besides the score."""
+    two = len(model.classes_) == 2
+    shape = ("samples",) if two else ("samples", "pairs")
+    within(".cv_scores_", floats(*shape, be="finite or NaN"), model.cv_scores_, sizes)
+    found = [model.link_] if two else model.link_
+    within(".link_", each(link(*PAIR_LINKS), "pairs"), found, sizes)
+    for i, (one, spread) in enumerate(zip(found, model._spreads, strict=True)):
+        needed = {"mixed": None, "margin": (0, 0), "bootstrap": ("draws", 0)}
+        of_draws = needed.get(one.reads, ("draws", "draws"))
+        check = nothing if of_draws is None else _spread(*of_draws)
+        within(f"._spreads[{i}]", check, spread, {**sizes})
+
+
+def _spread(intercepts: str | int, noises: str | int) -> Check:
+    def check(value: Any, sizes: Sizes) -> None:
+        kind(Spread)(value, sizes)
+        checks = (floats("draws", "rows"), floats(intercepts), floats(noises))
+        check_all(value._asdict(), dict(zip(Spread._fields, checks, strict=True)), sizes)
+
+    return check
+
+
+def _check_encoder(encoder: Any) -> None:
+    """Check that no category is encoded beyond the columns: SciPy would write there."""
+    n, rare = len(encoder.categories_), bool(encoder._infrequent_enabled)
+    mappings = encoder._default_to_infrequent_mappings if rare else [None] * n
+    grouped = encoder._infrequent_indices if rare else [None] * n
+    dropped = encoder._drop_idx_after_grouping
+    drops = [None] * n if dropped is None else list(dropped)
+    widths = encoder._n_features_outs
+    parts = [encoder.categories_, mappings, grouped, drops, widths]
+    refuse([len(part) for part in parts] != [n] * 5, "has parts of other columns")
+    for categories, mapping, group, drop, width in zip(*parts, strict=True):
+        refuse(not isinstance(categories, np.ndarray), "has categories_ that are no arrays")
+        # Numbers are found by bisection.
+        sorted_ = categories.dtype.kind in "OSU" or np.array_equal(
+            categories, np.sort(categories), equal_nan=categories.dtype.kind == "f"
+        )
+        refuse(not sorted_, "has categories_ that do not rise")
+        n_codes = len(categories)
+        refuse((mapping is None) != (group is None), "has other rare categories than mappings")
+        if mapping is not None:
+            array("i", n_codes, be="not negative")(mapping, {})
+            n_codes = int(mapping.max(initial=-1)) + 1
+        within("._drop_idx_after_grouping", maybe(whole(0, n_codes - 1)), drop, {})
+        within("._n_features_outs", whole(n_codes - (drop is not None)), width, {})

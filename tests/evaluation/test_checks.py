@@ -1,0 +1,114 @@
+"""What to know before figures are trusted."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from svmproba.evaluation.checks import (
+    Calls,
+    check_calls,
+    check_columns,
+    check_probabilities,
+    check_size,
+    column_auc,
+    leak_limit,
+)
+
+NAMES = ("bad", "good")
+
+
+def names_of(findings):
+    return [finding.name for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("n_plus", "n_minus", "expected"),
+    [
+        (5, 5, ["few records"]),
+        (19, 60, ["few records"]),
+        (20, 80, []),
+        (20, 81, ["imbalance"]),
+        (81, 20, ["imbalance"]),
+        (3, 100, ["few records", "imbalance"]),
+    ],
+)
+def test_few_and_rare_records(n_plus, n_minus, expected):
+    found = check_size(Calls(0, 0, n_plus, n_minus), NAMES)
+    assert names_of(found) == expected
+    if "imbalance" in expected:
+        rare = NAMES[0] if n_plus < n_minus else NAMES[1]
+        assert f"% of the records are {rare}." in found[-1].text
+    if expected == ["few records"] and n_plus == 5:
+        assert "only 10 records, 5 of them bad" in found[0].text
+
+
+@pytest.mark.parametrize(
+    ("calls", "name", "words"),
+    [
+        (Calls(0, 0, 55, 800), "nobody", "calls nobody bad: 0 of 855 records. Do this."),
+        (Calls(1, 1, 55, 800), "nobody", "calls almost nobody bad: 2 of 855"),
+        (Calls(55, 800, 55, 800), "everybody", "calls everybody bad: 855 of 855"),
+        (Calls(55, 760, 55, 800), "everybody", "calls almost everybody bad: 815 of 855"),
+        (Calls(20, 30, 55, 800), "worse than the larger class", "92.4 % of the records rightly"),
+        (Calls(30, 20, 55, 800), None, ""),
+    ],
+)
+def test_calls(calls, name, words):
+    found = check_calls(calls, NAMES, "Do this.", usual=True)
+    assert names_of(found) == ([] if name is None else [name])
+    assert all(words in finding.text for finding in found)
+    if name == "worse than the larger class":
+        assert check_calls(calls, NAMES, "Do this.", usual=False) == []
+
+
+def test_probabilities_against_one_for_all():
+    rng = np.random.default_rng(0)
+    truth = rng.random(400)
+    positive = rng.random(400) < truth
+    assert check_probabilities(positive, truth) == []
+    useless = check_probabilities(positive, np.clip(0.5 + 0.02 * rng.normal(size=400), 0, 1))
+    assert names_of(useless) == ["no better than the base rate"]
+    # Right about 14 of 20, by .09 each, and wrong about 6, by .11 each: t = 1.45.
+    positive = np.arange(20) < 10
+    stated = np.where(positive ^ (np.arange(20) % 10 < 3), 0.6, 0.4)
+    found = check_probabilities(positive, stated)
+    assert names_of(found) == ["not surely better than the base rate"]
+    assert check_probabilities(np.tile(positive, 2), np.tile(stated, 2)) == []
+
+
+def test_a_golden_column_and_one_that_knows_the_outcome():
+    rng = np.random.default_rng(0)
+    positive = rng.random(600) < 0.4
+    golden = positive + rng.normal(size=600)
+    columns = {
+        "golden": golden,
+        "weak": 0.3 * positive + rng.normal(size=600),
+        "word": np.where(rng.random(600) < 0.5, "a", "b").astype(object),
+    }
+    proba = golden + 0.3 * columns["weak"]
+    assert names_of(check_columns(columns, positive, proba)) == ["golden feature"]
+    found = check_columns(columns, positive, proba)
+    assert "Column 'golden' alone" in found[0].text
+    # Alone in the table it is no news, and where a model knows nothing nobody is as good as it.
+    assert check_columns({"golden": golden}, positive, proba) == []
+    assert check_columns({"a": columns["weak"], "b": golden * 0}, positive, columns["weak"]) == []
+    columns["after"] = np.where(positive, "paid back late", "paid").astype(object)
+    assert names_of(check_columns(columns, positive, proba)) == ["golden feature", "leak"]
+
+
+def test_the_limit_of_a_leak_depends_on_the_number_of_records():
+    assert 0.94 < leak_limit(10, 10) < leak_limit(100, 100) < leak_limit(10**6, 10**6) < 0.99
+    assert leak_limit(300, 700) < 0.9898 < leak_limit(10**6, 10**6)
+
+
+def test_the_area_of_one_column():
+    rng = np.random.default_rng(0)
+    positive = rng.random(300) < 0.3
+    numbers = rng.normal(size=300) - positive
+    assert column_auc(numbers, positive) == pytest.approx(1 - roc_auc_score(positive, numbers))
+    gaps = np.where(positive, np.nan, numbers)
+    assert column_auc(gaps, positive) == 1.0
+    assert column_auc(np.where(positive, "x", None), positive) == 1.0
+    # No two records share a category: it tells nothing of new records.
+    own = np.array([f"C{k}" for k in range(300)], dtype=object)
+    assert column_auc(own, positive) == 0.5

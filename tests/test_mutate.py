@@ -1,0 +1,72 @@
+"""The mutation run (tools/mutate.py): its mutants are programs, and its list is up to date."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[1] / "tools" / "mutate.py"
+
+
+@pytest.fixture(scope="module")
+def mutate():
+    spec = importlib.util.spec_from_file_location("mutate", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mutate"] = module
+    yield spec.loader.exec_module(module) or module
+    del sys.modules["mutate"]
+
+
+def test_allowed_mutants_are_still_there(mutate):
+    allowed = mutate.read_allowed()
+    for one in allowed:
+        assert any(one.covers(mutant) for mutant in mutate.mutants_of(one.file)), one
+
+
+@pytest.mark.parametrize("file", ["bootstrap/bags.py", "links/choose.py", "solvers/newton.py"])
+def test_every_mutant_is_another_program(mutate, file):
+    source = (mutate.ROOT / mutate.PACKAGE / file).read_bytes()
+    before = ast.dump(ast.parse(source))
+    mutants = mutate.mutants_of(file)
+    assert len(mutants) > 10
+    for mutant in mutants:
+        assert ast.dump(ast.parse(mutant.apply(source))) != before, mutant
+
+
+def test_the_draw_is_spread_and_does_not_depend_on_the_list(mutate, monkeypatch):
+    drawn = mutate.draw(20, ["links"], seed=5)
+    assert len({mutant.file for mutant in drawn}) > 10
+    assert mutate.draw(20, ["links"], seed=5) == drawn
+    other = mutate.Allowed(drawn[3].file, _line(mutate, drawn[3]), drawn[3].kind)
+    monkeypatch.setattr(mutate, "read_allowed", lambda: [other])
+    assert set(drawn) - set(mutate.draw(20, ["links"], seed=5)) == {
+        mutant for mutant in drawn if other.covers(mutant)
+    }
+
+
+def _line(mutate, mutant):
+    lines = (mutate.ROOT / mutate.PACKAGE / mutant.file).read_text("utf-8").splitlines()
+    return lines[mutant.line - 1].strip()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the threads of BLAS
+@pytest.mark.parametrize(("test", "outcome"), [("assert True", "passed"), ("assert 0", "failed")])
+def test_what_kills_a_mutant(mutate, tmp_path, monkeypatch, test, outcome):
+    """In a small repository of its own."""
+    package = tmp_path / "small" / mutate.PACKAGE / "room"
+    package.mkdir(parents=True)
+    (package / "one.py").write_text("def half(x):\n    return x / 2\n")
+    tests = tmp_path / "small" / "tests" / "room"
+    tests.mkdir(parents=True)
+    (tests / "test_one.py").write_text(f"def test_half():\n    {test}\n")
+    monkeypatch.setattr(mutate, "ROOT", tmp_path / "small")
+    (tmp_path / "work").mkdir()
+    workshop = mutate.Workshop(tmp_path / "work", limit=60.0)
+    mutant = mutate.mutants_of("room/one.py")[0]
+    assert workshop.try_out(mutant) == outcome
+    mutated = tmp_path / "work" / "repository" / mutate.PACKAGE / "room" / "one.py"
+    assert mutated.read_text() == (package / "one.py").read_text()

@@ -1,0 +1,378 @@
+"""Do the tests bite? Change the source in one place at a time and see whether a test fails.
+
+    python tools/mutate.py --n 150 --seed 1             # spread over all modules
+    python tools/mutate.py --room bootstrap --n 20      # one package only
+    python tools/mutate.py --at bootstrap/bags.py:54    # every mutant of one line
+
+A mutant swaps an operator, a number or a function for its neighbour, turns a condition round, or
+takes a statement out. It is tried on a copy of the repository with the tests of its room, those of
+its own module first. A failing test kills it, and so does the time limit. Mutants that no test
+could kill (the result is the same, or only the speed differs) stand with the reason in
+``mutants_allowed.toml`` and are not drawn. With ``--results FILE`` a run that was stopped goes on
+where it was; Ctrl-C prints what is known so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import copy
+import difflib
+import importlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numba
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path("src/svmproba")
+#: Where the tests of a module or of a room are, other than in the folder of the room's name.
+TESTS = {
+    "bootstrap/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
+    "": ["tests/test_persistence.py", "tests/cli/test_output.py"],
+    "persistence": ["tests/test_persistence.py", "tests/test_onnx.py"],
+}
+#: What most tests load, once for all mutants.
+LIBRARIES = ("scipy.stats", "sklearn.svm", "pandas", "pyarrow", "matplotlib.pyplot", "torch")
+#: Modules that no test can run on every machine.
+LEFT_OUT = {"solvers/batched_kernels.py": "needs a GPU"}
+
+OPERATORS: dict[type, type] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div,
+    ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+FUNCTIONS = {"any": "all", "min": "max", "minimum": "maximum", "argmin": "argmax", "ceil": "floor"}
+FUNCTIONS |= {other: name for name, other in FUNCTIONS.items()}
+
+
+class Mutant(NamedTuple):
+    """One change: the bytes from `start` to `end` of a file become `text`."""
+
+    file: str  # below the package
+    line: int
+    kind: str
+    start: int
+    end: int
+    text: str
+
+    def name(self) -> str:
+        """Name it for the file of results."""
+        return f"{self.file}:{self.line}:{self.kind}:{self.start}:{self.text}"
+
+    def apply(self, source: bytes) -> bytes:
+        """Change the source."""
+        return source[: self.start] + self.text.encode() + source[self.end :]
+
+
+def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Give the kind and the new text of every change of one node."""
+    new = copy.deepcopy(node)
+    match new:
+        case ast.Compare():
+            for k, operator in enumerate(new.ops):
+                if type(operator) in OPERATORS:
+                    new.ops[k] = OPERATORS[type(operator)]()
+                    yield "comparison", f"({ast.unparse(new)})"
+                    new.ops[k] = operator
+        case ast.BoolOp() | ast.BinOp() if type(new.op) in OPERATORS:
+            new.op = OPERATORS[type(new.op)]()
+            yield "operator", f"({ast.unparse(new)})"
+        case ast.AugAssign() if type(new.op) in OPERATORS:
+            yield "deletion", "pass"
+            new.op = OPERATORS[type(new.op)]()
+            yield "operator", ast.unparse(new)
+        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert()):
+            yield "negation", f"({ast.unparse(new.operand)})"
+        case ast.Constant(value=bool()):
+            yield "number", str(not new.value)
+        case ast.Constant(value=int()):
+            yield "number", str(new.value + 1)
+            yield "number", f"({new.value - 1})"
+        case ast.Constant(value=float()):
+            yield "number", repr(2 * new.value or 1.0)
+        case ast.Name(id=name) if name in FUNCTIONS:
+            yield "function", FUNCTIONS[name]
+        case ast.Attribute(attr=name) if name in FUNCTIONS:
+            new.attr = FUNCTIONS[name]
+            yield "function", ast.unparse(new)
+        case ast.If(body=[ast.Raise()], orelse=[]):
+            yield "deletion", "pass"
+        case ast.Expr(value=ast.Call()) | ast.Continue() | ast.Break():
+            yield "deletion", "pass"
+        case ast.Return(value=ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not())):
+            yield "return", f"return not ({ast.unparse(new.value)})"
+
+
+def visit(node: ast.AST, module_level: bool = True) -> Iterator[ast.AST]:
+    """Walk through what runs: no annotations, defaults, decorators, messages or texts."""
+    match node:
+        case ast.Raise() | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
+            return
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            for child in node.body:
+                yield from visit(child, False)
+            return
+        case ast.ClassDef():
+            for child in node.body:
+                yield from visit(child, module_level)
+            return
+        case ast.AnnAssign():
+            if node.value is not None:
+                yield from visit(node.value, module_level)
+            return
+        case ast.Call(func=ast.Attribute(attr="warn")) | ast.keyword(arg="strict"):
+            return
+        case ast.BinOp(op=ast.BitOr()) if module_level:  # a type
+            return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from visit(child, module_level)
+
+
+def mutants_of(file: str) -> list[Mutant]:
+    """List all mutants of a module."""
+    source = (ROOT / PACKAGE / file).read_bytes()
+    offsets = [0]
+    for line in source.splitlines(keepends=True):
+        offsets.append(offsets[-1] + len(line))
+    found = []
+    for node in visit(ast.parse(source)):
+        for kind, text in changes(node):
+            start = offsets[node.lineno - 1] + node.col_offset
+            end = offsets[node.end_lineno - 1] + node.end_col_offset
+            found.append(Mutant(file, node.lineno, kind, start, end, text))
+    return found
+
+
+class Allowed(NamedTuple):
+    """A line whose mutants change nothing that a test may ask for."""
+
+    file: str
+    line: str
+    kind: str | None
+
+    def covers(self, mutant: Mutant) -> bool:
+        """Whether the mutant is one of the line, and of the kind where one is given."""
+        if self.file != mutant.file or self.kind not in (None, mutant.kind):
+            return False
+        lines = (ROOT / PACKAGE / self.file).read_text("utf-8").splitlines()
+        return self.line == lines[mutant.line - 1].strip()
+
+
+def read_allowed() -> list[Allowed]:
+    """Read the list; a line that is no longer in its file is an error."""
+    listed = tomllib.loads(Path(__file__).with_name("mutants_allowed.toml").read_text("utf-8"))
+    allowed = []
+    for entry in listed["allowed"]:
+        one = Allowed(entry["file"], entry["line"], entry.get("kind"))
+        path = ROOT / PACKAGE / one.file
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        if one.line not in (line.strip() for line in lines) or not entry["reason"]:
+            raise SystemExit(f"mutants_allowed.toml is out of date: {one.file} has no {one.line!r}")
+        allowed.append(one)
+    return allowed
+
+
+def room_of(file: str) -> str:
+    """Name the package of a module."""
+    return file.rpartition("/")[0]
+
+
+def draw(n: int, rooms: list[str], seed: int) -> list[Mutant]:
+    """Draw mutants one module after the other, and within a module one kind after the other."""
+    rng, allowed = random.Random(seed), read_allowed()
+    paths = [p.relative_to(ROOT / PACKAGE).as_posix() for p in (ROOT / PACKAGE).rglob("*.py")]
+    queues = []
+    for file in sorted(paths):
+        if file in LEFT_OUT or (rooms and room_of(file) not in rooms):
+            continue
+        by_kind = defaultdict(list)
+        for mutant in mutants_of(file):
+            by_kind[mutant.kind].append(mutant)
+        queues.append(list(by_kind.values()))
+    drawn: list[Mutant] = []
+    while queues := [kinds for kinds in queues if kinds]:
+        rng.shuffle(queues)
+        for kinds in queues:
+            group = rng.choice(kinds)
+            mutant = group.pop(rng.randrange(len(group)))
+            if not group:
+                kinds.remove(group)
+            # Drawn all the same, so that a longer list does not change what else is drawn.
+            if not any(one.covers(mutant) for one in allowed):
+                drawn.append(mutant)
+            if len(drawn) == n:
+                return sorted(drawn, key=lambda mutant: room_of(mutant.file))
+    return drawn
+
+
+def tests_of(file: str) -> list[str]:
+    """Test files of the room: the one of the module, those that mention it, the others."""
+    stem = Path(file).stem.lstrip("_")
+    room = room_of(file)
+    places = TESTS.get(file) or TESTS.get(room, [f"tests/{room}"])
+    tests = [t for p in places for t in sorted((ROOT / p).glob("test_*.py")) or [ROOT / p]]
+
+    def distance(test: Path) -> tuple[bool, bool, int]:
+        text = test.read_text("utf-8")
+        return test.stem != f"test_{stem}", stem not in text, len(text)
+
+    tests.sort(key=distance)
+    first, *others = [str(test.relative_to(ROOT)) for test in tests]
+    return [first, str(PACKAGE / file), *others]  # its doctests, too
+
+
+class Workshop:
+    """A copy of the repository in which mutants are tried."""
+
+    def __init__(self, folder: Path, limit: float | None = None) -> None:
+        self.root, self.warm, self.limit = folder / "repository", folder / "warm", limit
+        hidden = shutil.ignore_patterns(".*", "__pycache__", "out", "dist", "build", "_build")
+        shutil.copytree(ROOT, self.root, ignore=hidden)
+        self.warm.mkdir()
+        self.log = folder / "log"
+        self.seconds: dict[str, float] = {}
+
+    def _pytest(self, tests: list[str], cache: Path, limit: float) -> str:
+        """Run tests in a fork, where the libraries are loaded: passed, failed or timeout."""
+        child = os.fork()
+        if child == 0:
+            code = 3
+            try:
+                code = self._in_child(tests, cache)
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        end = time.monotonic() + limit
+        try:
+            while time.monotonic() < end:
+                done, status = os.waitpid(child, os.WNOHANG)
+                if done:
+                    return "passed" if os.waitstatus_to_exitcode(status) in (0, 5) else "failed"
+                time.sleep(0.05)
+            return "timeout"
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # also what the tests have started
+                os.killpg(child, signal.SIGKILL)
+
+    def _in_child(self, tests: list[str], cache: Path) -> int:
+        os.setsid()
+        os.chdir(self.root)
+        with self.log.open("wb") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        os.environ |= {"PYTHONPATH": str(self.root / "src"), "NUMBA_CACHE_DIR": str(cache)}
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        numba.config.CACHE_DIR, sys.dont_write_bytecode = str(cache), True
+        sys.path.insert(0, str(self.root / "src"))
+        return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+
+    def rehearse(self, room: str) -> float:
+        """Run the tests of a room on the source as it is, once: they must pass; gives the time."""
+        if room in self.seconds:
+            return self.seconds[room]
+        start = time.monotonic()
+        if self._pytest(tests_of(f"{room}/__init__.py"), self.warm, 3600.0) != "passed":
+            raise SystemExit(f"{self.log.read_text()[-3000:]}\nThese tests fail without a mutant.")
+        self.seconds[room] = time.monotonic() - start
+        return self.seconds[room]
+
+    def try_out(self, mutant: Mutant) -> str:
+        """Run the tests on one mutant; gives "failed" or "timeout" (killed), or "passed"."""
+        room, path = room_of(mutant.file), self.root / PACKAGE / mutant.file
+        limit = self.limit or 90 + 4 * self.rehearse(room)
+        cache, source = self.warm, path.read_bytes()
+        if room == "solvers":  # all of it is compiled anew: do not spoil the cache for the others
+            cache = self.root.with_name("cache")
+            shutil.rmtree(cache, ignore_errors=True)
+        try:
+            path.write_bytes(mutant.apply(source))
+            return self._pytest(tests_of(mutant.file), cache, limit)
+        finally:
+            path.write_bytes(source)
+
+
+def difference(mutant: Mutant) -> str:
+    """Show what a mutant changes."""
+    source = (ROOT / PACKAGE / mutant.file).read_bytes()
+    before, after = (s.decode().splitlines() for s in (source, mutant.apply(source)))
+    lines = list(difflib.unified_diff(before, after, n=0, lineterm=""))[3:]
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def summarise(outcomes: dict[Mutant, str]) -> None:
+    """Print the survivors and the share of killed mutants, by room and in all."""
+    for mutant, outcome in outcomes.items():
+        if outcome == "passed":
+            print(f"survived {mutant.file}:{mutant.line} ({mutant.kind})\n{difference(mutant)}")
+    total, dead = Counter[str](), Counter[str]()
+    for mutant, outcome in outcomes.items():
+        for room in (room_of(mutant.file) or "svmproba", "all"):
+            total[room] += 1
+            dead[room] += outcome != "passed"
+    for room in sorted(total, key=lambda room: (room == "all", room)):
+        share = f"{dead[room] / total[room]:.0%}"
+        print(f"{room:12} {dead[room]:4} of {total[room]:4} killed {share:>5}")
+
+
+def main() -> None:
+    """Draw mutants, try them and print what survived."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, default=150, help="how many mutants are drawn")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--room", action="append", default=[], help="such as bootstrap; repeatable")
+    parser.add_argument("--at", action="append", default=[], help="FILE:LINE, all of its mutants")
+    parser.add_argument("--results", type=Path, help="file of finished mutants, to go on from")
+    parser.add_argument("--limit", type=float, help="seconds a mutant; no run without one first")
+    parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
+    args = parser.parse_args()
+    chosen = draw(args.n, args.room, args.seed)
+    if args.at:
+        wanted = {at.rpartition(":")[::2] for at in args.at}
+        of_files = [m for file in sorted({file for file, _ in wanted}) for m in mutants_of(file)]
+        chosen = [m for m in of_files if (m.file, str(m.line)) in wanted]
+    if args.list:
+        for mutant in chosen:
+            print(f"{mutant.file}:{mutant.line} ({mutant.kind})\n{difference(mutant)}")
+        return
+    known: dict[str, str] = {}
+    if args.results and args.results.exists():
+        known = dict(json.loads(line) for line in args.results.read_text("utf-8").splitlines())
+    outcomes: dict[Mutant, str] = {}
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    for library in LIBRARIES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(library)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        workshop = Workshop(Path(folder), args.limit)
+        try:
+            for k, mutant in enumerate(chosen, 1):
+                outcome = known.get(mutant.name()) or workshop.try_out(mutant)
+                outcomes[mutant] = outcome
+                print(f"{k}/{len(chosen)} {outcome:8}", mutant.file, mutant.line, flush=True)
+                if args.results and mutant.name() not in known:
+                    with args.results.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps([mutant.name(), outcome]) + "\n")
+        except KeyboardInterrupt:
+            print("stopped")
+    summarise(outcomes)
+
+
+if __name__ == "__main__":
+    main()
