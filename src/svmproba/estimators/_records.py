@@ -43,7 +43,8 @@ def check_records(estimator: Any, X: Any, *y: Any, dtype: Any = np.float64, **op
 
 def check_sizes(X: Rows, names: NDArray[Any] | None) -> None:
     """Refuse values too large to be squared and summed; names the column."""
-    if X.shape[0] == 0 or max(X.max(), -X.min()) <= LARGEST:
+    # Plain floats: a float32 cannot be compared with the limit.
+    if X.shape[0] == 0 or max(float(X.max()), -float(X.min())) <= LARGEST:
         return
     sizes = abs(X).max(axis=0)
     sizes = sizes.toarray().ravel() if sparse.issparse(sizes) else sizes
