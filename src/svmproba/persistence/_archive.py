@@ -235,7 +235,9 @@ def _check_header(stream: Any, size: int) -> None:
 def check_dtype(dtype: np.dtype[Any]) -> None:
     """Refuse types of arrays that no file may hold."""
     fields = {dtype[name].kind for name in dtype.names or ()}
-    if not dtype.itemsize or (dtype.kind not in _KINDS and (not fields or not fields <= {"f", "U"})):
+    if not dtype.itemsize or (
+        dtype.kind not in _KINDS and (not fields or not fields <= {"f", "U"})
+    ):
         raise Refused(f"is an array of {dtype.name}, not of numbers, truth values, times or text")
 
 
