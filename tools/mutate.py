@@ -42,8 +42,8 @@ PACKAGE = Path("src/svmproba")
 #: Where the tests of a module or of a room are, other than in the folder of the room's name.
 TESTS = {
     "bootstrap/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
-    "": ["tests/test_persistence.py", "tests/cli/test_output.py"],
-    "persistence": ["tests/test_persistence.py", "tests/test_onnx.py"],
+    "": ["tests/cli/test_output.py", "tests/cli/test_process.py", "tests/persistence"],
+    "persistence": ["tests/persistence", "tests/test_onnx.py"],
 }
 #: What most tests load, once for all mutants.
 LIBRARIES = ("scipy.stats", "sklearn.svm", "pandas", "pyarrow", "matplotlib.pyplot", "torch")
