@@ -217,3 +217,12 @@ def test_the_excess_over_the_truth_falls_with_the_number_of_samples():
     assert excess[1] < excess[0] / 2
     assert excess[2] < excess[1] / 2
     assert excess[2] < 0.0005
+
+
+@pytest.mark.parametrize("calibration", ["auto", "platt", "stack"])
+def test_constant_members_do_not_give_labels_away(calibration):
+    """Bags without a sample lean to the other class: what is left of the scores tells its label."""
+    X, y = np.random.default_rng(0).normal(size=(600, 2)), np.arange(600) % 20 == 0
+    model = small(calibration=calibration, n_bootstraps=100, Cs=[0.01, 0.1, 1.0]).fit(X, y)
+    assert np.ptp(model.oob_proba_[:, 1]) < 1e-6
+    assert model.oob_proba_[0, 1] == pytest.approx(0.05, abs=0.01)

@@ -51,7 +51,8 @@ def naive(scores, positive, families, new):
     for group in groups:
         made = [PlattLink(), BetaLink(), QuadraticLink(), SplineLink()]
         if len(group) > 1:
-            made += [IsotonicLink(), StackLink(1.0), StackLink(10.0), StackLink(100.0)]
+            made += [IsotonicLink()]
+            made += [StackLink(ridge, non_negative=True) for ridge in (1.0, 10.0, 100.0)]
         candidates += [(link, group) for link in made]
 
     def read(link, group, table):
@@ -204,3 +205,10 @@ def test_families_of_another_length_are_named():
     scores, positive = sample(sigmoid)
     with pytest.raises(ValueError, match=r"families must have shape \(4,\), got \(3,\)"):
         AutoLink([0, 0, 1]).fit(scores, positive)
+
+
+def test_scores_that_fall_with_the_labels_are_worth_nothing():
+    scores, positive = sample(sigmoid)
+    P = AutoLink().fit(-scores, positive).predict(-scores)
+    assert np.ptp(P) < 1e-6
+    assert P[0] == pytest.approx(positive.mean(), abs=0.01)

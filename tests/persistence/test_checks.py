@@ -172,6 +172,7 @@ MAY = {
     "threshold": {"inf last", "negative"},
     "threshold_": {"inf", "negative"},
     "scale_": {"inf"},
+    "score_scales_": {"inf"},
     "knots_": {"negative"},
     "cv_scores_": {"nan", "negative"},
     **{

@@ -24,7 +24,7 @@ from svmproba.bootstrap.members import (
     member_vote_shares,
     scores_width,
 )
-from svmproba.bootstrap.profile import profile_records, scales_and_cuts
+from svmproba.bootstrap.profile import profile_records, scales_and_cuts, scales_of_varying
 from svmproba.bootstrap.reliability import mean_reliability, weights
 from svmproba.bootstrap.threshold import rate_curve
 from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, tally_block, two_columns
@@ -200,7 +200,9 @@ class BootstrapSVC(
         Upper weighted median of those scores over bags and hyperparameter values: the record is
         called positive, out of bag, at every ``threshold_`` below it.
     score_scales_ : ndarray, shape (n_theta,)
-        Scales :math:`\sigma_\theta`, the median size of the out-of-bag scores.
+        Scales :math:`\sigma_\theta`, the median size of the out-of-bag scores. Infinite where the
+        mean scores of all records are alike, as where a class is rare: such values of
+        :math:`\theta` have no part in a link.
     calibrator_ : link or None
         The fitted link.
     threshold_ : float, or ndarray of shape (n_theta,)
@@ -414,6 +416,7 @@ class BootstrapSVC(
             device=self.device,
         )
         self.oob_scores_ = data.spread(profile.mean, np.nan)
+        self.score_scales_ = scales_of_varying(self.score_scales_, profile.mean)
         self.oob_median_ = data.spread(profile.median, np.nan)
         self._oob_medians = data.spread(profile.medians, np.nan)
         self._vote_curve = rate_curve(cuts, profile, data.positive)

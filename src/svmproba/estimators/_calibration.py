@@ -26,28 +26,6 @@ NO_PROMISE = "No promise: the cut is where the model put it, and no rate was ask
 LEAST_BAGS = 5
 #: Share of a sigmoid of the score in calibrated probabilities.
 TIE_BREAK = 1e-9
-#: Mean scores that vary by less than this share of their usual size are constant: a member is known
-#: up to its tolerance, and so are its scores.
-CONSTANT = 0.01
-
-
-def link_weights(weights: Floats, scaled: Floats) -> Floats:
-    """Weights of the hyperparameter values in a link: none for those whose scores are constant.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (n_theta,)
-        Weights by reliability.
-    scaled : ndarray, shape (n_theta, n)
-        Scores in units of their usual size.
-
-    Returns
-    -------
-    ndarray, shape (n_theta,)
-        Sum 1; the given weights where all scores are constant.
-    """
-    kept = np.where(scaled.std(axis=1) > CONSTANT, weights, 0.0)
-    return kept / kept.sum() if kept.any() else weights
 
 
 def families_of(thetas: NDArray[Any]) -> NDArray[np.int64]:
@@ -91,7 +69,7 @@ class CalibrationMixin:
     def _calibrate(self: Any, calibration: str | None) -> None:
         """Fit the link, or take it away; the cut goes back to one half."""
         self._jackknife, self.threshold_, self.cut_ = None, 0.0, 0.5
-        self.calibrator_ = self.costs_ = self._link_weights = None
+        self.calibrator_ = self.costs_ = None
         P, self._rate_curve = self._vote_P, self._vote_curve
         if calibration is not None:
             scaled = self.oob_scores_ / self.score_scales_[:, np.newaxis]
@@ -102,12 +80,11 @@ class CalibrationMixin:
                     f"calibration={calibration!r} needs records that {LEAST_BAGS} bags left out; "
                     f"there is none with n_bootstraps={len(self.counts_)}."
                 )
-            self._link_weights = link_weights(self.weights_, scaled[:, usable])
-            in_use = self._link_weights > 0
+            in_use = self.weights_ > 0
             self.calibrator_ = fit_link(
                 calibration,
                 scaled[np.ix_(in_use, usable)],
-                (self._link_weights @ scaled)[usable],
+                (self.weights_ @ scaled)[usable],
                 self._positive[usable],
                 families_of(self.thetas_)[in_use],
             )
@@ -132,8 +109,8 @@ class CalibrationMixin:
 
     def _link_proba(self: Any, scaled: Floats) -> Floats:
         """Probability from scaled scores; NaN where they are."""
-        mixed = self._link_weights @ scaled
-        scores = scaled[self._link_weights > 0] if self.calibrator_.reads == "scaled" else mixed
+        mixed = self.weights_ @ scaled
+        scores = scaled[self.weights_ > 0] if self.calibrator_.reads == "scaled" else mixed
         known = ~np.isnan(mixed)
         P = np.full(len(mixed), np.nan)
         P[known] = self.calibrator_.predict(scores[..., known])

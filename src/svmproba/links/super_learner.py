@@ -54,7 +54,11 @@ class AutoLink:
     * an :class:`IsotonicLink` for each hyperparameter value,
     * isotonic, Platt's, beta, quadratic and spline links of the mean score of each family of
       values (one kernel, gamma and class weight) and of all values,
-    * a :class:`StackLink` of each family and of all values, for three ridges.
+    * a :class:`StackLink` of each family and of all values without negative weights, for three
+      ridges.
+
+    No candidate falls with a score. Out of bag, a falling one can look good for a bad reason: bags
+    that left a sample out lean to the other class.
 
     Each candidate predicts every sample from a fit without the sample's fold, and the weights
     minimise :math:`\sum_i(\sum_kw_kg_k^{(-i)}(s_i)-y_i)^2+3\sum_kw_k^2` [1]_. The last term draws
@@ -157,7 +161,7 @@ class AutoLink:
 
 
 def _stack(ridge: float) -> Callable[[], StackLink]:
-    return lambda: StackLink(ridge)
+    return lambda: StackLink(ridge, non_negative=True)
 
 
 def _candidates(families: NDArray[np.int64], varies: Bools) -> Iterator[Candidate]:
@@ -177,9 +181,11 @@ def _candidates(families: NDArray[np.int64], varies: Bools) -> Iterator[Candidat
 
 def _fit(make: Callable[[], Any], scores: Floats, positive: Bools) -> Any:
     with warnings.catch_warnings():
-        # Scores that fall with the labels are warned of; here such a candidate gets no weight.
-        warnings.simplefilter("ignore")
-        return make().fit(scores, positive)
+        warnings.simplefilter("ignore")  # of scores that fall with the labels
+        link = make().fit(scores, positive)
+        if isinstance(link, PlattLink) and link.A_ > 0:  # the only one that may fall
+            link.fit(np.zeros(len(scores)), positive)
+        return link
 
 
 def _cross_fitted(

@@ -158,12 +158,12 @@ def _link_graph(graph: Graph, final: Any, rows: str) -> str:
     if isinstance(final, ProbabilitySVC):
         scores = graph.add("Add", graph.add("MatMul", rows, final.coef_.T), final.intercept_)
         return link_graph(graph, final.link_, scores)
-    used = final._link_weights > 0
+    used = final.weights_ > 0
     scales = final.score_scales_[used]
     coef = final.coef_[used].mean(axis=1).T / scales
     intercept = final.intercept_[used].mean(axis=1) / scales
     scaled = graph.add("Add", graph.add("MatMul", rows, coef), intercept)
-    mixed = graph.add("MatMul", scaled, final._link_weights[used][:, np.newaxis])
+    mixed = graph.add("MatMul", scaled, final.weights_[used][:, np.newaxis])
     link = final.calibrator_
     P = link_graph(graph, link, scaled if link.reads == "scaled" else mixed)
     slack = graph.add("Mul", graph.add("Sub", graph.expit(mixed), P), TIE_BREAK)

@@ -103,8 +103,8 @@ def thetas(value: Any, sizes: Sizes) -> None:
     floats("theta", be="positive")(value["class_weight"], sizes)
 
 
-def link_weights(value: Any, sizes: Sizes) -> None:
-    """Check the weights of a link; those above zero are "used"."""
+def weights(value: Any, sizes: Sizes) -> None:
+    """Check reliability weights; those above zero are "used"."""
     floats("theta", be="weights that sum to one")(value, sizes)
     sizes["used"] = int(np.count_nonzero(value))
 
@@ -170,8 +170,8 @@ _ENSEMBLE: dict[str, Check] = {
     "oob_records_": maybe(array("i", "samples", be="not negative")),
     "_positive": array("b", "samples"),
     "reliability_": floats("theta", be="in [0, 1] or NaN"),
-    "weights_": floats("theta", be="weights that sum to one"),
-    "score_scales_": floats("theta", be="positive"),
+    "weights_": weights,
+    "score_scales_": floats("theta", be="positive or infinite"),
     "oob_scores_": floats("theta", "samples", be="finite or NaN"),
     "oob_median_": floats("samples", be="finite or NaN"),
     "_oob_medians": floats("theta", "samples", be="finite or NaN"),
@@ -181,7 +181,6 @@ _ENSEMBLE: dict[str, Check] = {
     "_jackknife": maybe(jackknife),
     "threshold_": threshold,
     "cut_": number("numbers"),
-    "_link_weights": maybe(link_weights),
     "calibrator_": maybe(link(*CALIBRATORS)),
     "oob_proba_": Optional(floats("samples", 2, be="in [0, 1] or NaN")),
     **dict.fromkeys(("oob_tpr_", "oob_tnr_", "oob_score_"), number("in [0, 1] or NaN")),
@@ -293,8 +292,6 @@ def _check_model(cls: type, model: Any) -> None:
         of_theta = model.thetas_["kernel"].tolist()
         wrong = of_theta != [kernel for kernel in kernels for _ in range(sizes["Cs"])]
         refuse(wrong, "has thetas_ of other kernels than the maps")
-        wrong = (model._link_weights is None) != (model.calibrator_ is None)
-        refuse(wrong, "has a calibrator_ without weights, or weights without it")
     if hasattr(model, "_plus"):
         refuse(len(model.classes_) != 2, "must have two classes")
         wrong = model.pos_label_ != model.classes_[model._plus]
