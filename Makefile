@@ -4,15 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DOCS_INSTALLED := $(VENV)/.docs-installed
+OLDEST := .venv-oldest
 # Two workers leave room for the BLAS and joblib threads that some tests start.
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test lint format bench docs clean
+.PHONY: help setup demo picture test test-oldest lint format bench docs clean
 
 help: ## list the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' \
-		| while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' \
+		| while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 setup: $(INSTALLED) ## create .venv with svmproba and everything the tests need
 
@@ -40,6 +41,14 @@ lint: setup ## ruff and mypy
 test: lint ## lint, types, tests and doctests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
+test-oldest: $(OLDEST)/.installed ## the tests with the least versions of all dependencies
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) tests
+
+$(OLDEST)/.installed: pyproject.toml constraints/oldest.txt
+	@$(PYTHON) -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip install -q -e ".[test,plot]" -c constraints/oldest.txt
+	@touch $@
+
 format: setup ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -57,5 +66,5 @@ $(DOCS_INSTALLED): $(INSTALLED)
 	@touch $@
 
 clean: ## remove the environment, caches and output
-	rm -rf $(VENV) out build dist docs/_build docs/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) out build dist docs/_build docs/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

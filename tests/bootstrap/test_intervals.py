@@ -74,6 +74,22 @@ def test_unanimous_votes_are_no_certainty(common):
     assert upper[0] == pytest.approx((1 - q) * common + q, abs=1e-12)
 
 
+@pytest.mark.parametrize("n_bags", [2, 100, 2000])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_nearly_unanimous_votes(n_bags, confidence):
+    """Huge effective numbers of votes: the limits are those of unanimous votes, never NaN."""
+    common = np.r_[np.linspace(0.003, 0.997, 200), np.geomspace(1e-10, 1e-3, 50)]
+    q = 1 - ((1 - confidence) / 2) ** (1 / n_bags)
+    for spread in [0.0, 1e-12, 1e-9]:
+        votes = np.tile(common, (n_bags, 1))
+        votes[::2] *= 1 - spread
+        lower, upper = simulation_interval(votes, confidence)
+        # 1e9 trials, the most that are counted, leave this much beside the unseen bags.
+        slack = special.ndtri((1 + confidence) / 2) ** 2 / (4e9 * q) + 2e-9
+        assert np.abs(lower - (1 - q) * common).max() <= slack
+        assert np.abs(upper - (1 - q) * common - q).max() <= slack
+
+
 def test_a_mixture_that_is_one_but_for_rounding_reaches_one():
     _, upper = simulation_interval(np.full((50, 1), np.full(11, 1 / 11).cumsum()[-1] - 2e-16))
     assert upper[0] == 1.0

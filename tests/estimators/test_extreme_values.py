@@ -47,7 +47,7 @@ def test_values_too_large_are_named_by_column(estimator, value):
     said = re.escape(f"X must hold no value above 1e+50 in size, got {abs(value):.4g} in column ")
     with pytest.raises(ValueError, match=said + "1: scale"):
         estimator.fit(large(value), y)
-    frame = pd.DataFrame(X, columns=["age", "income", "debt"])
+    frame = pd.DataFrame(X.copy(), columns=["age", "income", "debt"])
     fitted = estimator.fit(frame, y)
     frame.loc[3, "income"] = value
     for name in ("fit", "predict", "predict_proba", "decision_function"):
