@@ -17,12 +17,12 @@ from svmproba.bootstrap.little import (
     recentre,
     split_records,
 )
-from svmproba.bootstrap.members import fit_members, member_scores
+from svmproba.bootstrap.members import Family, fit_members, member_scores
 from svmproba.bootstrap.votes import tally_block
 from svmproba.solvers.engine import fit_ensemble
 
 CS = np.array([0.1, 1.0])
-LINEAR = {"kernel": "linear", "degree": 3, "coef0": 0.0, "n_components": None}
+LINEAR = {"degree": 3, "coef0": 0.0, "n_components": None}
 
 
 @given(
@@ -91,7 +91,7 @@ def fit_little(X, positive, split, n_bootstraps, seed=0, weight=None):
         split,
         n_bootstraps,
         kernel=LINEAR | {"rng": np.random.default_rng(seed)},
-        gammas=np.array([np.nan]),
+        families=[Family("linear", np.nan)],
         Cs=CS,
         weight=weight,
         tol=1e-4,
@@ -130,7 +130,7 @@ def test_spread_and_votes_are_those_of_the_bootstrap():
         positive,
         counts,
         kernel=LINEAR,
-        gammas=np.array([np.nan]),
+        families=[Family("linear", np.nan)],
         Cs=CS,
         weight=None,
         tol=1e-3,

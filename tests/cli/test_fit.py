@@ -232,10 +232,11 @@ def test_a_model_that_calls_nobody_says_so(fit, tmp_path):
     table["y"] = np.where(y, "ill", "well")
     table.to_csv(tmp_path / "rare.csv", index=False)
     arguments = [tmp_path / "rare.csv", tmp_path / "m.svmproba", "--positive", "ill"]
+    arguments += ["--class-weight", "none"]
     said = " ".join(fit(*arguments, target="y").stdout.split())
     assert "The model calls nobody 'ill': 0 of 400 records. Give costs (--costs" in said
     assert "or a rate (--tpr 0.8)" in said
-    assert "class_weight='balanced'" in said
+    assert "--class-weight balanced" in said
     assert "The classes are not balanced" in said
     (tmp_path / "m.svmproba").unlink()
     done = fit(*arguments, "--costs", "fn=1000,fp=1", "--json", target="y")
@@ -253,8 +254,8 @@ def test_ten_records_have_limits_and_a_word(fit, tmp_path):
     table["y"] = np.where(table["x"] > 4.5, "yes", "no")
     table.to_csv(tmp_path / "ten.csv", index=False)
     done = fit(tmp_path / "ten.csv", tmp_path / "m.svmproba", target="y")
-    assert re.search(r"ranking +1\.000  0\.643 to 1\.000 ", done.stdout)
-    assert re.search(r"'yes' found +100\.0 %  47\.8 to 100\.0 % ", done.stdout)
+    assert re.search(r"ranking +0\.960  0\.592 to 0\.997 ", done.stdout)
+    assert re.search(r"'yes' found +80\.0 %  28\.4 to 99\.5 % ", done.stdout)
     assert "There are only 10 records, 5 of them 'yes'" in done.stdout
 
 
@@ -273,3 +274,29 @@ def test_costs_ask_for_calibration(credit, fit, tmp_path):
     said = "costs need --calibration"
     assert said in fit(credit, tmp_path / "a.svmproba", *costs, "--calibration", "none").stderr
     assert said not in fit(credit, tmp_path / "b.svmproba", *costs, "--calibration", "platt").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kernels", "n_weights"),
+    [
+        ([], {"linear"}, 2),
+        (["--class-weight", "none"], {"linear"}, 1),
+        (["--calibration", "none"], {"linear"}, 1),
+        (["--class-weight", "balanced", "--kernel", "auto"], {"linear", "rbf"}, 1),
+    ],
+)
+def test_kernels_and_class_weights(fit, tmp_path, arguments, kernels, n_weights):
+    rng = np.random.default_rng(0)
+    y = rng.random(150) < 0.15
+    table = pd.DataFrame({"a": rng.normal(size=150) + 2 * y, "b": rng.normal(size=150)})
+    table["y"] = np.where(y, "ill", "well")
+    table.to_csv(tmp_path / "rare.csv", index=False)
+    out = tmp_path / "m.svmproba"
+    done = fit(
+        tmp_path / "rare.csv", out, "--positive", "ill", "--bootstraps", 20, *arguments, target="y"
+    )
+    assert done.exit_code == 0, done.stderr
+    thetas = svmproba.load(out)[-1].thetas_
+    assert set(thetas["kernel"]) == kernels
+    assert len(set(thetas["class_weight"])) == n_weights
+    assert f"20 bags x {len(thetas)} hyperparameter values" in done.stdout

@@ -171,10 +171,21 @@ MAY = {
     **{key: {"nan"} for key in ("mse_plus", "mse_minus", "plus_", "minus_", "gamma")},
     "threshold": {"inf last", "negative"},
     "threshold_": {"inf", "negative"},
+    "scale_": {"inf"},
+    "score_scales_": {"inf"},
+    "knots_": {"negative"},
     "cv_scores_": {"nan", "negative"},
     **{
         key: {"negative"}
-        for key in ("intercept_", "intercept", "columns", "mean_columns", "_coef", "coef_")
+        for key in (
+            "intercept_",
+            "intercept",
+            "columns",
+            "mean_columns",
+            "_coef",
+            "coef_",
+            "centre_",
+        )
     },
     **{key: {"negative"} for key in ("coef", "noise", "basis", "projection", "scores_", "_points")},
 }
@@ -259,7 +270,11 @@ def spoiled(array, name):
             yield f"shorter {axis}", np.delete(array, -1, axis)
     if array.dtype.names:
         yield "fields", array["C"]
-        for field, value in itertools.product(("C", "gamma"), (np.nan, np.inf, -1.0)):
+        other = array.copy()
+        other["kernel"][-1] = "cubic"
+        yield "kernel", other
+        fields = ("C", "gamma", "class_weight")
+        for field, value in itertools.product(fields, (np.nan, np.inf, -1.0)):
             if not (field == "gamma" and np.isnan(value)):
                 other = array.copy()
                 other[field][0] = value
@@ -279,10 +294,8 @@ def spoiled(array, name):
             other = array.copy()
             other.flat[-1] = value
             yield str(value), other
-    if name in ("scores_", "threshold", "starts_") and array.size > 1:
+    if name in ("scores_", "threshold", "knots_") and array.size > 1:
         yield "falls", array[::-1]
-    if name == "starts_":
-        yield "begins late", array + (np.arange(len(array)) == 0)
     if name == "classes_":
         yield "equal", np.repeat(array[:1], len(array))
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba.bootstrap.members import Members, Training, count_votes
+from svmproba.bootstrap.members import Family, Members, Training, count_votes, family_rows
 from svmproba.solvers.bag_blocks import Tally
 from svmproba.solvers.constrained_bags import fit_constrained
 from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.engine import fit_ensemble
-from svmproba.solvers.features import fit_features
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.search import OPTIMAL
 
@@ -48,7 +47,7 @@ def fit_constrained_members(
     counts: NDArray[np.unsignedinteger],
     *,
     kernel: dict[str, Any],
-    gammas: Floats,
+    families: Sequence[Family],
     Cs: Floats,
     floors: Floats,
     weight: Floats | None,
@@ -60,11 +59,11 @@ def fit_constrained_members(
     seed: int,
     device: str = "cpu",
 ) -> list[FloorFit]:
-    """Fit one constrained SVM per bag, gamma, C and floor.
+    """Fit one constrained SVM per bag, family, C and floor.
 
     Parameters
     ----------
-    X, positive, counts, kernel, gammas, Cs, tol, tally, n_jobs, report
+    X, positive, counts, kernel, families, Cs, tol, tally, n_jobs, report
         As in `svmproba.bootstrap.members.fit_members`; every bag is reported twice, by its plain
         SVMs and by its constrained ones.
     floors : ndarray, shape (n_floors, 3)
@@ -88,8 +87,7 @@ def fit_constrained_members(
     masses = counts if weight is None else counts * weight
     by_floor: list[list[tuple[Any, ...]]] = [[] for _ in floors]
     feature_maps = []
-    for gamma in gammas:
-        feature_map, rows = fit_features(X, gamma=gamma, **kernel)
+    for _, feature_map, rows in family_rows(families, X, kernel):
         feature_maps.append(feature_map)
         shared: dict[str, Any] = {"n_jobs": n_jobs, "report": report}
         fixed: dict[str, Any] = {"weight": weight, "tol": tol, "tally": tally, "device": device}

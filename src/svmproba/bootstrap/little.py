@@ -23,16 +23,16 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba.bootstrap.members import Members, Training, count_votes
+from svmproba.bootstrap.members import Family, Members, Training, count_votes, family_rows
 from svmproba.solvers.bag_blocks import Tally
 from svmproba.solvers.engine import fit_ensemble
-from svmproba.solvers.features import FeatureMap, fit_features
+from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
 
 Floats = NDArray[np.float64]
@@ -185,7 +185,7 @@ def fit_little_members(
     n_bootstraps: int,
     *,
     kernel: dict[str, Any],
-    gammas: Floats,
+    families: Sequence[Family],
     Cs: Floats,
     weight: Floats | None,
     tol: float,
@@ -194,7 +194,7 @@ def fit_little_members(
     report: Callable[[int], None],
     device: str = "cpu",
 ) -> tuple[Members, Training, int]:
-    """Fit one SVM per bag, gamma and C on the subsets, and measure them on the records held out.
+    """Fit one SVM per bag, family and C on the subsets, and measure them on the records held out.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def fit_little_members(
         Number of bags of all subsets.
     weight : ndarray, shape (split.n_drawn,) or None
         Factor on C for each record.
-    kernel, gammas, Cs, tol, tally, n_jobs, report, device
+    kernel, families, Cs, tol, tally, n_jobs, report, device
         As in `svmproba.bootstrap.members.fit_members`; the tally is of the records held out.
 
     Returns
@@ -226,11 +226,10 @@ def fit_little_members(
     feature_maps, columns, means, fits, n_redraws = [], [], [], [], 0
     # As many records as there are columns, and one: no direction of a linear kernel is lost.
     pilots = slice(n_held, n_held + max(LANDMARK_ROWS, X.shape[1] + 1))
-    for gamma in gammas:
-        feature_map, _ = fit_features(X[pilots], gamma=gamma, **kernel)
+    for family, feature_map, _ in family_rows(families, X[pilots], kernel):
         coef, intercept, gap, redrawn = _fit_subsets(
             feature_map,
-            (X, positive, weight),
+            (X, positive, family.weight(weight, positive)),
             split,
             bags,
             Cs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,19 +17,45 @@ from svmproba.solvers.kernels import Rows
 
 Floats = NDArray[np.float64]
 
+#: What a feature map computes with, beside its parameters.
+_MAP_ARRAYS = ("basis", "pivots", "projection")
 #: Up to so many records the compiled count is not worth its loading, 0.2 s once per process.
 FEW_RECORDS = 16
+
+
+class Family(NamedTuple):
+    """Hyperparameter values that differ in C only.
+
+    Attributes
+    ----------
+    kernel : str
+    gamma : float
+        NaN for a kernel without it.
+    factors : tuple of two floats
+        Factor on C of the other class and of the class of interest.
+    """
+
+    kernel: str
+    gamma: float
+    factors: tuple[float, float] = (1.0, 1.0)
+
+    def weight(self, weight: Floats | None, positive: NDArray[np.bool_]) -> Floats | None:
+        """Factor on C for each sample; None where all are one."""
+        if self.factors == (1.0, 1.0):
+            return weight
+        factor = np.where(positive, self.factors[1], self.factors[0])
+        return factor if weight is None else weight * factor
 
 
 class Members(NamedTuple):
     """Score functions of all members.
 
-    Hyperparameter values are ordered by feature map (one per gamma), then by C.
+    Hyperparameter values are ordered by family, then by C.
 
     Attributes
     ----------
     feature_maps : list of FeatureMap
-        Maps from records to rows, one per gamma.
+        Maps from samples to rows, one for each family; families of one kernel and gamma share it.
     columns : list of ndarray, each of shape (n_rows_of_the_map, n_C * n_bootstraps)
         Coefficients, one column per member: a sparse table times columns needs no copy of them.
     intercept : ndarray, shape (n_theta, n_bootstraps)
@@ -58,7 +84,7 @@ def fit_members(
     counts: NDArray[np.unsignedinteger],
     *,
     kernel: dict[str, Any],
-    gammas: Floats,
+    families: Sequence[Family],
     Cs: Floats,
     weight: Floats | None,
     tol: float,
@@ -67,7 +93,7 @@ def fit_members(
     report: Callable[[int], None],
     device: str = "cpu",
 ) -> tuple[Members, Training]:
-    r"""Fit one SVM per bag, gamma and C.
+    r"""Fit one SVM per bag, family and C.
 
     Parameters
     ----------
@@ -78,9 +104,11 @@ def fit_members(
     counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
         The bags.
     kernel : dict
-        Arguments of `svmproba.solvers.features.fit_features` other than gamma.
-    gammas, Cs : ndarray, increasing
-        The grid.
+        Arguments of `svmproba.solvers.features.fit_features` other than kernel and gamma.
+    families : sequence of Family
+        Kernels, gammas and class weights; those of one kernel and gamma one after the other.
+    Cs : ndarray, increasing
+        Values of C in each family.
     weight : ndarray, shape (n_samples,) or None
         Factor on C for each record.
     tol : float
@@ -90,7 +118,7 @@ def fit_members(
     n_jobs : int or None
         Number of jobs.
     report : callable
-        ``report(n_bags)`` is called when so many more bags of one gamma are done.
+        ``report(n_bags)`` is called when so many more bags of one family are done.
     device : str, default="cpu"
         Where to compute, see `svmproba.solvers.devices.resolve_device`.
 
@@ -104,14 +132,13 @@ def fit_members(
     """
     signs = np.where(positive, 1.0, -1.0)
     feature_maps, columns, means, fits = [], [], [], []
-    for gamma in gammas:
-        feature_map, rows = fit_features(X, gamma=gamma, **kernel)
+    for family, feature_map, rows in family_rows(families, X, kernel):
         fit = fit_ensemble(
             rows,
             signs,
             counts,
             Cs,
-            weight=weight,
+            weight=family.weight(weight, positive),
             tol=tol,
             tally=tally,
             n_jobs=n_jobs,
@@ -124,6 +151,33 @@ def fit_members(
         fits.append((fit.intercept, fit.gap, fit.summed, fit.stacked))
     intercept, *training = (np.concatenate(parts) for parts in zip(*fits, strict=True))
     return Members(feature_maps, columns, intercept, means), Training(*training)
+
+
+def family_rows(
+    families: Sequence[Family], X: Rows, kernel: dict[str, Any]
+) -> Iterator[tuple[Family, FeatureMap, Rows]]:
+    """Yield each family with its feature map and the rows of the training samples.
+
+    Parameters
+    ----------
+    families, X, kernel
+        As in `fit_members`.
+
+    Yields
+    ------
+    tuple
+        Neighbouring families of one kernel and gamma get the same map and rows.
+    """
+    before: tuple[str, float] | None = None
+    for family in families:
+        if before is None or family.kernel != before[0] or _differ(family.gamma, before[1]):
+            before = family[:2]
+            feature_map, rows = fit_features(X, family.kernel, gamma=family.gamma, **kernel)
+        yield family, feature_map, rows
+
+
+def _differ(gamma: float, other: float) -> bool:
+    return gamma != other and not (np.isnan(gamma) and np.isnan(other))
 
 
 def count_votes(
@@ -161,11 +215,26 @@ def count_votes(
     return summed, np.concatenate(stacked, axis=1)
 
 
+def transformed(members: Members, X: Rows) -> Iterator[Rows]:
+    """Yield the rows of samples for each family; a map that neighbours share works once."""
+    before = None
+    for feature_map in members.feature_maps:
+        if before is None or not _equal(feature_map, before):
+            before, rows = feature_map, feature_map.transform(X)
+        yield rows
+
+
+def _equal(one: FeatureMap, other: FeatureMap) -> bool:
+    """Whether two maps are known to be the same; a model file keeps their arrays, not the map."""
+    same = one.kernel == other.kernel and not _differ(one.gamma, other.gamma)
+    return same and all(getattr(one, name) is getattr(other, name) for name in _MAP_ARRAYS)
+
+
 def _products(members: Members, X: Rows) -> Iterator[Floats]:
     """Yield scores without intercepts, (n_samples, n_C, n_bootstraps) for each feature map."""
     n_bags = members.intercept.shape[1]
-    for feature_map, columns in zip(members.feature_maps, members.columns, strict=True):
-        products = feature_map.transform(X) @ columns
+    for rows, columns in zip(transformed(members, X), members.columns, strict=True):
+        products = rows @ columns
         yield products.reshape(-1, columns.shape[1] // n_bags, n_bags)
 
 
@@ -235,8 +304,8 @@ def mean_scores(members: Members, X: Rows) -> Floats:
     ndarray, shape (n_samples, n_theta)
         The means.
     """
-    pairs = zip(members.feature_maps, members.mean_columns, strict=True)
-    parts = [feature_map.transform(X) @ columns for feature_map, columns in pairs]
+    pairs = zip(transformed(members, X), members.mean_columns, strict=True)
+    parts = [rows @ columns for rows, columns in pairs]
     return np.concatenate(parts, axis=1) + members.intercept.mean(axis=1)
 
 
@@ -247,6 +316,6 @@ def scores_width(members: Members) -> int:
 
 def input_coef(members: Members) -> Floats:
     """Coefficients of the input columns, shape (n_theta, n_bootstraps, n_features); linear only."""
-    (feature_map,), (columns,) = members.feature_maps, members.columns
-    coef: Floats = feature_map.input_coef(columns.T)
+    parts = zip(members.feature_maps, members.columns, strict=True)
+    coef = np.concatenate([feature_map.input_coef(columns.T) for feature_map, columns in parts])
     return coef.reshape(*members.intercept.shape, -1)

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from svmproba.bootstrap.members import Members
+from svmproba.bootstrap.members import Members, transformed
 from svmproba.bootstrap.reliability import reliability_from_counts
 from svmproba.bootstrap.votes import DECIMALS, HALF
 from svmproba.solvers.bag_blocks import Tally
@@ -128,8 +128,7 @@ def _score_blocks(
     for first in range(0, n, size):
         block = slice(first, min(first + size, n))
         parts = []
-        for feature_map, part in zip(members.feature_maps, columns, strict=True):
-            rows = feature_map.transform(X[block])
+        for rows, part in zip(transformed(members, X[block]), columns, strict=True):
             rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
             parts.append(torch.as_tensor(np.asarray(rows, np.float64), device=device) @ part)
         scores = torch.cat(parts, 1) if len(parts) > 1 else parts[0]

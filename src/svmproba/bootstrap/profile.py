@@ -24,6 +24,8 @@ Bools = NDArray[np.bool_]
 #: Records from which scales and cuts are read; all of them up to this number.
 N_PILOTS = 200
 MAX_CUTS = 100
+#: Scores that vary by less than this share of their size are constant: ten times the tolerance.
+CONSTANT = 0.01
 N_CELLS = 4096
 #: Blocks of records at least; values among which a median is sought first.
 N_BLOCKS, N_SAMPLED = 16, 1000
@@ -199,6 +201,38 @@ def scales_and_cuts(
     scales, end = np.where(middle > 0, middle, 1.0), max(largest, np.abs(typical).max())
     spaced = np.quantile(typical, np.linspace(0, 1, MAX_CUTS), method="lower")
     return scales, np.unique(np.concatenate([spaced, [-end, 0.0, end]]))
+
+
+def scales_of_varying(scales: Floats, mean: Floats) -> Floats:
+    r"""Scales, infinite where all records have about the same mean score.
+
+    Members of such a hyperparameter value are constant up to their tolerance. What is left of
+    their out-of-bag scores tells which bags left a record out, and with them its label: bags
+    without a record lean to the other class.
+
+    Parameters
+    ----------
+    scales : ndarray, shape (n_theta,)
+        As `scales_and_cuts` gives them.
+    mean : ndarray, shape (n_theta, n_samples)
+        Mean out-of-bag scores, NaN where there is none.
+
+    Returns
+    -------
+    ndarray, shape (n_theta,)
+        The scales.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.bootstrap.profile import scales_of_varying
+    >>> scales_of_varying(np.ones(2), np.array([[-1.0, 1.0, np.nan], [-1.0, -1.001, np.nan]]))
+    array([ 1., inf])
+    """
+    known = mean[:, ~np.isnan(mean).any(axis=0)]
+    if not known.size:
+        return scales
+    return np.where(known.std(axis=1) > CONSTANT * scales, scales, np.inf)
 
 
 def _pilot_scores(

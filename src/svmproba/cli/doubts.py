@@ -21,8 +21,8 @@ from svmproba.evaluation.checks import (
 from svmproba.evaluation.limits import auc_limits, mean_limits
 
 REMEDY = (
-    "Give costs (--costs fn=500,fp=20) or a rate (--tpr 0.8). In Python, class_weight='balanced' "
-    "helps as well where the probabilities are vote shares."
+    "Give costs (--costs fn=500,fp=20) or a rate (--tpr 0.8). Without calibration, "
+    "--class-weight balanced helps as well."
 )
 
 

@@ -14,7 +14,10 @@ from svmproba.cli.output import check_model_target
 from svmproba.cli.progress import tell_progress
 
 GUARANTEES = ("none", "split", "oob", "jackknife+")
-CALIBRATIONS = ("auto", "none", "platt", "isotonic", "beta", "venn_abers", "stack")
+CALIBRATIONS = (
+    "auto", "none", "platt", "isotonic", "beta", "quadratic", "spline", "venn_abers", "stack",
+)  # fmt: skip
+CLASS_WEIGHTS, KERNELS = ("auto", "balanced", "none"), ("linear", "rbf", "auto")
 _WISH = "What the model shall do"
 
 
@@ -54,6 +57,23 @@ def fit(
             rich_help_panel=_WISH,
         ),
     ] = "auto",
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            help="Weights of the classes: none, balanced, or auto, which adds balanced SVMs where "
+            "a class is rare. By default auto, or none without calibration.",
+            show_default=False,
+            rich_help_panel=_WISH,
+        ),
+    ] = None,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            help="Kernel: linear, rbf, or auto for both, which is slower and finds curved "
+            "boundaries.",
+            rich_help_panel=_WISH,
+        ),
+    ] = "linear",
     bootstraps: options.Bootstraps = 500,
     drop: options.Drop = None,
     numeric: options.Numeric = None,
@@ -80,6 +100,7 @@ def fit(
         from svmproba.cli.training import Wish
 
         check_model_target(out, inputs=[data], force=force)
+        weighing = class_weight or ("none" if calibration == "none" else "auto")
         wish = Wish(
             tpr,
             tnr,
@@ -87,6 +108,8 @@ def fit(
             confidence,
             _choice("--calibration", calibration, CALIBRATIONS),
             parse_costs(costs),
+            _choice("--class-weight", weighing, CLASS_WEIGHTS),
+            str(_choice("--kernel", kernel, KERNELS)),
         )
         wish.check()
         setting = {"n_bootstraps": bootstraps, "n_jobs": options.check_jobs(jobs), "seed": seed}
@@ -129,7 +152,7 @@ def _fit(
     from svmproba.cli.summary import describe, in_words
     from svmproba.cli.tables import open_table
     from svmproba.cli.task import load_task
-    from svmproba.cli.training import train
+    from svmproba.cli.training import n_families, train
 
     with open_table(data, reading) as table:
         task = load_task(
@@ -145,7 +168,8 @@ def _fit(
         voice.warn(
             "without calibration the probability is a share of votes: costs need --calibration"
         )
-    with tell_progress("fit", setting["n_bootstraps"], "bags", voice.check) as advance:
+    n_bags = setting["n_bootstraps"] * n_families(task, wish)
+    with tell_progress("fit", n_bags, "bags", voice.check) as advance:
         model = train(task, wish, **setting, advance=advance)
     about = plain(describe(model, task, wish, target))
     save(model, out, about=about, overwrite=force)

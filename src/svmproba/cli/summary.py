@@ -74,7 +74,7 @@ def figures(model: Pipeline, task: Task, wish: Wish) -> dict[str, Any]:
         "n_held_out": len(task.held_out),
         "n_features": n_features(model),
         "n_bootstraps": svm.n_bootstraps,
-        "n_values_of_C": len(svm.thetas_),
+        "n_theta": len(svm.thetas_),
         "tpr": svm.oob_tpr_,
         "tnr": svm.oob_tnr_,
         "accuracy": svm.oob_score_,
@@ -132,7 +132,7 @@ def in_words(about: dict[str, Any], cut: float) -> list[str]:
     broad = max(len(_span(key, limits)) for key, *_ in told)
     lines = [
         f"Fitted on {records}{held}.",
-        f"{found['n_bootstraps']} bags x {found['n_values_of_C']} values of C, "
+        f"{found['n_bootstraps']} bags x {found['n_theta']} hyperparameter values, "
         f"{found['n_features']} features.",
         "",
         "Out of bag, so on records that the SVMs had not seen, with 95 % limits:",

@@ -16,6 +16,7 @@ from svmproba.cli.errors import InputError, in_options
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.estimators._progress import listening
+from svmproba.estimators._validation import check_class_weights, check_kernels
 from svmproba.paper.preprocessing import make_preprocessor
 
 #: Share of either class that ``guarantee="split"`` holds back.
@@ -34,6 +35,8 @@ class Wish:
     confidence : float
     calibration : str or None
     costs : Costs or None
+    class_weight : {None, "balanced", "auto"}
+    kernel : {"linear", "rbf", "auto"}
     """
 
     tpr: float | None = None
@@ -42,6 +45,8 @@ class Wish:
     confidence: float = 0.9
     calibration: str | None = "auto"
     costs: Costs | None = None
+    class_weight: str | None = "auto"
+    kernel: str = "linear"
 
     @property
     def wants_rate(self) -> bool:
@@ -98,6 +103,8 @@ def train(
     common: dict[str, Any] = {
         "n_bootstraps": n_bootstraps,
         "calibration": wish.calibration,
+        "class_weight": wish.class_weight,
+        "kernel": wish.kernel,
         "pos_label": task.positive,
         "n_jobs": n_jobs,
         "random_state": seed,
@@ -126,6 +133,15 @@ def train(
     return Pipeline([("columns", columns), ("svm", svm)])
 
 
+def n_families(task: Task, wish: Wish) -> int:
+    """Families of SVMs that are fitted to every bag: kernels times class weights."""
+    n_plus = int(np.sum(task.y[task.kept] == task.positive))
+    classes = np.array([task.negative, task.positive])
+    sizes = len(task.kept) - n_plus, n_plus
+    weights = check_class_weights(wish.class_weight, classes, 1, sizes)
+    return len(check_kernels(wish.kernel)) * len(weights)
+
+
 def n_features(model: Pipeline) -> int:
-    """Columns that the machines see."""
+    """Columns that the SVMs see."""
     return int(np.shape(model["columns"].get_feature_names_out())[0])

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.members import (
+    Family,
     Members,
     Training,
     fit_members,
@@ -23,7 +24,7 @@ from svmproba.bootstrap.members import (
     member_vote_shares,
     scores_width,
 )
-from svmproba.bootstrap.profile import profile_records, scales_and_cuts
+from svmproba.bootstrap.profile import profile_records, scales_and_cuts, scales_of_varying
 from svmproba.bootstrap.reliability import mean_reliability, weights
 from svmproba.bootstrap.threshold import rate_curve
 from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, tally_block, two_columns
@@ -41,15 +42,18 @@ from svmproba.estimators._validation import (
     TrainingSet,
     as_generator,
     check_ensemble_parameters,
-    check_gammas,
+    check_kernels,
     explain_names_of_svc,
+    make_families,
     training_set,
     warn_of_doubts,
 )
 from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.kernels import Rows
 
-THETA = np.dtype([("C", np.float64), ("gamma", np.float64)])
+THETA = np.dtype(
+    [("C", np.float64), ("gamma", np.float64), ("kernel", "U11"), ("class_weight", np.float64)]
+)
 
 
 class Setting(NamedTuple):
@@ -58,7 +62,7 @@ class Setting(NamedTuple):
     data: TrainingSet
     counts: NDArray[np.uint8]
     n_redraws: int
-    gammas: Floats
+    families: list[Family]
     Cs: Floats
     kernel: dict[str, Any]
     tally: Any
@@ -104,8 +108,10 @@ class BootstrapSVC(
     Cs : float, array-like or None, default=None
         Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`. They are used in increasing
         order, each once. None: the paper's :math:`2^{-5},2^{-4},\dots,2^5`.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
-        Kernel. With ``"precomputed"``, X is the matrix of kernel values with the training records.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, default="linear"
+        Kernel, or a list of kernels among the first four, each of which is used with all values of
+        C. ``"auto"`` is ``["linear", "rbf"]``. With ``"precomputed"``, X is the matrix of kernel
+        values with the training records.
     gammas : {"scale", "auto"}, float or list of these, default="scale"
         Values of gamma for the kernels rbf, poly and sigmoid, in increasing order, each once.
         ``"scale"`` is ``1 / (n_features * X.var())`` and ``"auto"`` is ``1 / n_features``.
@@ -133,8 +139,11 @@ class BootstrapSVC(
         where it is clearly better in cross-validated Brier score.
     pos_label : label or None, default=None
         The class of interest, counted as positive when :math:`P=\frac12`. None: the larger label.
-    class_weight : dict, "balanced" or None, default=None
-        Factor on C for each class, as in :class:`~sklearn.svm.SVC`.
+    class_weight : dict, "balanced", None, list of these or "auto", default=None
+        Factor on C for each class, as in :class:`~sklearn.svm.SVC`; a list gives one member for
+        each entry. ``"auto"`` is ``[None, "balanced"]`` where the rarer class has less than 30 % of
+        the records, else None. SVMs without weights may give all records the same score where a
+        class is rare.
     tol : float, default=1e-3
         Relative duality gap that every member must reach.
     n_components : int or None, default=None
@@ -160,9 +169,10 @@ class BootstrapSVC(
         Labels, sorted.
     pos_label_ : label
         The class of interest.
-    thetas_ : structured ndarray, shape (n_theta,), fields "C" and "gamma"
-        The hyperparameter values: all C of the smallest gamma, then all C of the next. The field
-        gamma is NaN for kernels without it.
+    thetas_ : structured ndarray, shape (n_theta,)
+        The hyperparameter values, fields "C", "gamma" (NaN for kernels without it), "kernel" and
+        "class_weight" (factor of the class of interest divided by that of the other class): by
+        kernel, gamma and class weight in the order given, then by C.
     coef_ : ndarray, shape (n_theta, n_bootstraps, n_features_in_)
         Coefficients, for the linear kernel only.
     intercept_ : ndarray, shape (n_theta, n_bootstraps)
@@ -190,7 +200,9 @@ class BootstrapSVC(
         Upper weighted median of those scores over bags and hyperparameter values: the record is
         called positive, out of bag, at every ``threshold_`` below it.
     score_scales_ : ndarray, shape (n_theta,)
-        Scales :math:`\sigma_\theta`, the median size of the out-of-bag scores.
+        Scales :math:`\sigma_\theta`, the median size of the out-of-bag scores. Infinite where the
+        mean scores of all records are alike, as where a class is rare: such values of
+        :math:`\theta` have no part in a link.
     calibrator_ : link or None
         The fitted link.
     threshold_ : float, or ndarray of shape (n_theta,)
@@ -257,7 +269,7 @@ class BootstrapSVC(
         self,
         Cs: ArrayLike | None = None,
         *,
-        kernel: str = "linear",
+        kernel: str | list[str] = "linear",
         gammas: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
@@ -268,7 +280,7 @@ class BootstrapSVC(
         reliability: str = "accuracy",
         calibration: str | None = None,
         pos_label: Any = None,
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: Any = None,
         tol: float = 1e-3,
         n_components: int | None = None,
         device: str = "cpu",
@@ -336,7 +348,7 @@ class BootstrapSVC(
             setting.data.positive,
             setting.counts,
             kernel=setting.kernel,
-            gammas=setting.gammas,
+            families=setting.families,
             Cs=setting.Cs,
             weight=setting.data.weight,
             tol=self.tol,
@@ -357,23 +369,28 @@ class BootstrapSVC(
         Cs = check_ensemble_parameters(self)
         refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
         rows, labels = check_records(self, X, y, order="C")
-        weighing = (sample_weight, self.class_weight, self.pos_label)
-        data = training_set(rows, labels, *weighing, pairwise=self.kernel == "precomputed")
-        gammas = check_gammas(self.gammas, self.kernel, data.X)
+        pairwise = "precomputed" in check_kernels(self.kernel)
+        data = training_set(rows, labels, sample_weight, None, self.pos_label, pairwise=pairwise)
+        n_plus = int(data.positive.sum())
+        families = make_families(self, data, (len(data.positive) - n_plus, n_plus))
         rng = as_generator(self.random_state)
         counts, n_redraws = draw_bags(self.n_bootstraps, data.positive, rng)
-        n_bags, metadata = passes * len(gammas) * len(counts), {"sample_weight": sample_weight}
+        n_bags, metadata = passes * len(families) * len(counts), {"sample_weight": sample_weight}
         progress = FitProgress(self, n_bags, X=rows, y=labels, metadata=metadata)
         kernel = {name: getattr(self, name) for name in KERNEL_PARAMETERS} | {"rng": rng}
         tally = partial(tally_block, positive=data.positive, measure=self.reliability)
-        return Setting(data, counts, n_redraws, gammas, Cs, kernel, tally, progress)
+        return Setting(data, counts, n_redraws, families, Cs, kernel, tally, progress)
 
     def _settle(self, setting: Setting, members: Members, training: Training) -> None:
         """Keep the members, weigh the hyperparameter values, summarise the out-of-bag scores."""
         data, counts = setting.data, setting.counts
         self._members, self._plus, self._present = members, data.plus, data.present
         self.classes_, self.pos_label_ = data.classes, data.classes[data.plus]
-        grid = [(C, gamma) for gamma in setting.gammas for C in setting.Cs]
+        grid = [
+            (C, family.gamma, family.kernel, family.factors[1] / family.factors[0])
+            for family in setting.families
+            for C in setting.Cs
+        ]
         self.thetas_ = np.array(grid, dtype=THETA)
         self.intercept_, self.duality_gap_ = members.intercept, training.gap
         self.counts_, self.n_redraws_ = data.spread(counts, 0), setting.n_redraws
@@ -399,6 +416,7 @@ class BootstrapSVC(
             device=self.device,
         )
         self.oob_scores_ = data.spread(profile.mean, np.nan)
+        self.score_scales_ = scales_of_varying(self.score_scales_, profile.mean)
         self.oob_median_ = data.spread(profile.median, np.nan)
         self._oob_medians = data.spread(profile.medians, np.nan)
         self._vote_curve = rate_curve(cuts, profile, data.positive)
@@ -408,7 +426,7 @@ class BootstrapSVC(
     @property
     def coef_(self) -> Floats:
         """Coefficients of the members, for the linear kernel only."""
-        if self._members.feature_maps[0].kernel != "linear":
+        if any(feature_map.kernel != "linear" for feature_map in self._members.feature_maps):
             raise AttributeError("coef_ is only available with kernel='linear'.")
         return input_coef(self._members)
 
@@ -525,6 +543,7 @@ class BootstrapSVC(
         """Two classes; sparse rows; pairwise with a precomputed kernel."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.sparse = not pairwise
+        tags.input_tags.pairwise = pairwise
         return tags

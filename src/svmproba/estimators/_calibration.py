@@ -6,6 +6,7 @@ import copy
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +28,13 @@ LEAST_BAGS = 5
 TIE_BREAK = 1e-9
 
 
+def families_of(thetas: NDArray[Any]) -> NDArray[np.int64]:
+    """Give values of equal kernel, gamma and class weight the same number."""
+    fields = thetas[["kernel", "gamma", "class_weight"]].tolist()
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(repr(family), len(numbers)) for family in fields])
+
+
 class CalibrationMixin:
     """Method `with_calibration` of a fitted bootstrap ensemble, and what `fit` needs for it."""
 
@@ -42,7 +50,8 @@ class CalibrationMixin:
 
         Parameters
         ----------
-        calibration : {None, "auto", "platt", "isotonic", "beta", "venn_abers", "stack"}
+        calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
+                "venn_abers", "stack"}
             The link, as in the parameter of the same name.
 
         Returns
@@ -64,17 +73,20 @@ class CalibrationMixin:
         P, self._rate_curve = self._vote_P, self._vote_curve
         if calibration is not None:
             scaled = self.oob_scores_ / self.score_scales_[:, np.newaxis]
-            mixed = self.weights_ @ scaled
             enough = np.count_nonzero(self.counts_ == 0, axis=0) >= LEAST_BAGS
-            usable = enough & ~np.isnan(mixed)
+            usable = enough & ~np.isnan(scaled).any(axis=0)
             if not usable.any():
                 raise ValueError(
                     f"calibration={calibration!r} needs records that {LEAST_BAGS} bags left out; "
                     f"there is none with n_bootstraps={len(self.counts_)}."
                 )
-            in_use = scaled[self.weights_ > 0]
+            in_use = self.weights_ > 0
             self.calibrator_ = fit_link(
-                calibration, in_use[:, usable], mixed[usable], self._positive[usable]
+                calibration,
+                scaled[np.ix_(in_use, usable)],
+                (self.weights_ @ scaled)[usable],
+                self._positive[usable],
+                families_of(self.thetas_)[in_use],
             )
             P = self._link_proba(scaled)
             self._rate_curve = calibrated_curve(P, self._positive)

@@ -241,7 +241,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             setting.data.positive,
             setting.counts,
             kernel=setting.kernel,
-            gammas=setting.gammas,
+            families=setting.families,
             Cs=setting.Cs,
             floors=np.array(floors),
             weight=setting.data.weight,

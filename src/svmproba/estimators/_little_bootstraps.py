@@ -21,17 +21,17 @@ from svmproba.estimators._validation import (
     TrainingSet,
     as_generator,
     check_ensemble_parameters,
-    check_gammas,
+    check_kernels,
     check_number,
     check_option,
     encode_two_classes,
-    join_weights,
+    make_families,
     training_set,
 )
 from svmproba.solvers.kernels import Rows, as_rows
 
 RESAMPLES = ("bootstrap", "blb")
-KERNEL_PARAMETERS = ("kernel", "degree", "coef0", "n_components")
+KERNEL_PARAMETERS = ("degree", "coef0", "n_components")
 
 
 class Drawn(NamedTuple):
@@ -42,6 +42,7 @@ class Drawn(NamedTuple):
     weight: Floats | None
     classes: NDArray[Any]
     plus: int
+    sizes: tuple[int, int]
     split: Split
     places: NDArray[np.int64]
 
@@ -63,15 +64,16 @@ class LittleBootstrapMixin:
         dtypes = [np.float64, np.float32]
         rows, labels = check_records(self, X, y, dtype=dtypes, order="C")
         data: TrainingSet = training_set(
-            rows, labels, sample_weight, self.class_weight, self.pos_label, pairwise=False
+            rows, labels, sample_weight, None, self.pos_label, pairwise=False
         )
         split = self._split(*data.X.shape, data.X.dtype.itemsize)
         places = rng.choice(split.n_records, split.n_drawn, replace=False)
         weight = None if data.weight is None else data.weight[places]
         known = places if data.present is None else data.present[places]
-        return Drawn(
-            data.X[places], data.positive[places], weight, data.classes, data.plus, split, known
-        )
+        n_plus = int(data.positive.sum())
+        sizes = len(data.positive) - n_plus, n_plus
+        part = data.X[places], data.positive[places], weight
+        return Drawn(*part, data.classes, data.plus, sizes, split, known)
 
     def _draw_lazy(
         self: Any, X: Any, y: Any, sample_weight: ArrayLike | None, rng: np.random.Generator
@@ -89,12 +91,8 @@ class LittleBootstrapMixin:
         validate_data(self, sample, dtype=None)  # notes the number and the names of the columns
         rows = check_array(rows, dtype=[np.float64, np.float32], copy=False, input_name="X")
         check_sizes(rows, getattr(self, "feature_names_in_", None))
-        weight = None
-        if self.class_weight is not None:
-            balanced = dict(zip(classes.tolist(), sizes.sum() / (2 * sizes), strict=True))
-            wish = balanced if self.class_weight == "balanced" else self.class_weight
-            weight = join_weights(None, wish, classes, labels)
-        return Drawn(rows, labels == classes[plus], weight, classes, plus, split, places)
+        by_class = int(sizes[1 - plus]), int(sizes[plus])
+        return Drawn(rows, labels == classes[plus], None, classes, plus, by_class, split, places)
 
     def _split(self: Any, n: int, n_features: int, itemsize: int) -> Split:
         bytes_of_row = n_features * itemsize
@@ -109,7 +107,7 @@ class LittleBootstrapMixin:
         the places of the records held out.
         """
         Cs = check_ensemble_parameters(self)
-        if self.kernel == "precomputed":
+        if "precomputed" in check_kernels(self.kernel):
             raise ValueError(
                 "resample='blb' cannot take kernel='precomputed' apart: give the records and a "
                 "kernel by name, or use resample='bootstrap'."
@@ -119,14 +117,14 @@ class LittleBootstrapMixin:
         drawn: Drawn = draw(X, y, sample_weight, rng)
         split, n_held = drawn.split, drawn.split.n_held_out
         self.n_subsets_, self.subset_size_ = split.n_subsets, split.subset_size
-        gammas = check_gammas(self.gammas, self.kernel, drawn.X)
+        families = make_families(self, drawn, drawn.sizes)
         positive = drawn.positive[:n_held]
         held = TrainingSet(
             as_rows(drawn.X[:n_held]), drawn.classes, drawn.plus, positive, None, None, n_held
         )
         kernel = {name: getattr(self, name) for name in KERNEL_PARAMETERS} | {"rng": rng}
         tally = partial(tally_block, positive=positive, measure=self.reliability)
-        n_bags = len(gammas) * self.n_bootstraps
+        n_bags = len(families) * self.n_bootstraps
         metadata = {"sample_weight": sample_weight}
         progress = FitProgress(self, n_bags, X=drawn.X, y=drawn.positive, metadata=metadata)
         members, training, n_redraws = fit_little_members(
@@ -135,7 +133,7 @@ class LittleBootstrapMixin:
             split,
             self.n_bootstraps,
             kernel=kernel,
-            gammas=gammas,
+            families=families,
             Cs=Cs,
             weight=drawn.weight,
             tol=self.tol,
@@ -145,5 +143,5 @@ class LittleBootstrapMixin:
             device=self.device,
         )
         unseen = np.zeros((self.n_bootstraps, n_held), np.uint8)
-        fields = (held, unseen, n_redraws, gammas, Cs, kernel, tally, progress)
+        fields = (held, unseen, n_redraws, families, Cs, kernel, tally, progress)
         return fields, members, training, drawn.places[:n_held]

@@ -18,6 +18,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from svmproba.bootstrap.members import Family
 from svmproba.bootstrap.reliability import MEASURES
 from svmproba.links.choose import LINKS
 from svmproba.solvers.devices import resolve_device
@@ -27,6 +28,10 @@ Floats = NDArray[np.float64]
 P = ParamSpec("P")
 
 PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))
+#: Share of the rarer class below which ``class_weight="auto"`` adds balanced weights.
+RARE = 0.3
+#: Range of the vote shares of all records below which they are constant.
+CONSTANT_VOTES = 0.01
 #: Smallest and largest C, and weights; see `svmproba.estimators._records.LARGEST`.
 C_RANGE, WEIGHT_RANGE = (1e-50, 1e50), (1e-40, 1e40)
 
@@ -100,7 +105,8 @@ def check_Cs(Cs: ArrayLike | None) -> Floats:
 
 def check_grid_parameters(estimator: Any) -> Floats:
     """Check what all estimators with a grid have in common; gives the values of C."""
-    check_kernel(estimator.kernel, estimator.degree, estimator.coef0)
+    for kernel in check_kernels(estimator.kernel):
+        check_kernel(kernel, estimator.degree, estimator.coef0)
     check_number("tol", estimator.tol, np.finfo(np.float64).tiny, 1, "a number in (0, 1]")
     if estimator.n_components is not None:
         check_integer("n_components", estimator.n_components, 1)
@@ -124,6 +130,63 @@ def check_calibration(calibration: object) -> None:
     """Refuse a link that does not exist; None is vote shares."""
     if calibration is not None:
         check_option("calibration", calibration, LINKS)
+
+
+def check_kernels(kernel: Any) -> list[str]:
+    """Kernels of an ensemble, each once, in the order given."""
+    if isinstance(kernel, str):
+        return ["linear", "rbf"] if kernel == "auto" else [kernel]
+    if not isinstance(kernel, list | tuple):
+        return [kernel]
+    if not kernel or (len(kernel) > 1 and "precomputed" in kernel):
+        raise ValueError(
+            f"kernel must be a name or a non-empty list of names, 'precomputed' only by itself, "
+            f"got {kernel!r}."
+        )
+    return list(dict.fromkeys(kernel))
+
+
+def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Family]:
+    """Families of an ensemble: kernels, gammas and class weights, every one with every other.
+
+    `data` has the attributes X, weight, classes and plus, and `sizes` are the records of the other
+    class and of the class of interest.
+    """
+    weights = check_class_weights(estimator.class_weight, data.classes, data.plus, sizes)
+    low, high = (1.0, 1.0) if data.weight is None else (data.weight.min(), data.weight.max())
+    names = ["sample_weight"] * (data.weight is not None) + ["class_weight"]
+    with np.errstate(over="ignore", under="ignore"):
+        check_weight_range(names, low * min(map(min, weights)), high * max(map(max, weights)))
+    return [
+        Family(kernel, float(gamma), factors)
+        for kernel in check_kernels(estimator.kernel)
+        for gamma in check_gammas(estimator.gammas, kernel, data.X)
+        for factors in weights
+    ]
+
+
+def check_class_weights(
+    class_weight: Any, classes: NDArray[Any], plus: int, sizes: tuple[int, int]
+) -> list[tuple[float, float]]:
+    """Factors on C of the other class and of the class of interest, one pair for each weighting."""
+    wishes = class_weight if isinstance(class_weight, list | tuple) else [class_weight]
+    if isinstance(class_weight, str) and class_weight == "auto":
+        wishes = [None, "balanced"] if min(sizes) < RARE * sum(sizes) else [None]
+    found = []
+    for wish in wishes:
+        if isinstance(wish, str) and wish == "balanced":
+            pair = sum(sizes) / (2 * sizes[0]), sum(sizes) / (2 * sizes[1])
+        else:
+            factors = np.ones(2) if wish is None else _class_factors(wish, classes, classes)
+            pair = float(factors[1 - plus]), float(factors[plus])
+        if pair not in found:
+            found.append(pair)
+    if not found:
+        raise ValueError(
+            f"class_weight must be None, 'balanced', 'auto', a dict or a non-empty list of such, "
+            f"got {class_weight!r}."
+        )
+    return found
 
 
 def check_gammas(gammas: Any, kernel: str, X: Rows, weight: Floats | None = None) -> Floats:
@@ -208,16 +271,19 @@ def join_weights(
         if class_weight is not None:
             factor = _class_factors(class_weight, classes, y)
             weight = factor if weight is None else weight * factor
-    if weight is None:
-        return None
+    if weight is not None:
+        check_weight_range(names, float(weight.min()), float(weight.max()))
+    return weight
+
+
+def check_weight_range(names: list[str], smallest: float, largest: float) -> None:
+    """Refuse weights, products of what is named, that are too small or too large."""
     least, most = WEIGHT_RANGE
-    if weight.min() < least or weight.max() > most:
-        found = weight.max() if weight.max() > most else weight.min()
+    if smallest < least or largest > most:
         raise ValueError(
             f"{' times '.join(names)} must lie between {least:g} and {most:g}, or be 0 for a "
-            f"sample that is to be left out, got {found:.4g}."
+            f"sample that is to be left out, got {largest if largest > most else smallest:.4g}."
         )
-    return weight
 
 
 class TrainingSet(NamedTuple):
@@ -325,5 +391,13 @@ def warn_of_doubts(estimator: Any) -> None:
         message = (
             f"reliability={estimator.reliability!r} is defined in none of the {n_bags} bags, "
             f"so all hyperparameter values weigh the same."
+        )
+        warnings.warn(message, UserWarning, stacklevel=3)
+    P = estimator._vote_P[~np.isnan(estimator._vote_P)]
+    if estimator.calibrator_ is None and P.size and np.ptp(P) < CONSTANT_VOTES:
+        message = (
+            f"The vote shares of all records are alike ({P.min():.3g} to {P.max():.3g}): nearly "
+            f"every member calls all records the same class, as SVMs do where a class is rare. "
+            f"Set class_weight='auto' and reliability='balanced_accuracy', or calibration='auto'."
         )
         warnings.warn(message, UserWarning, stacklevel=3)

@@ -48,7 +48,7 @@ def drivers(model: Any, records: Records) -> dict[str, Any] | None:
     records: :math:`\beta_{bj}=s_j\sum_\theta\rho_\theta w_{\theta bj}/\sigma_\theta`.
     """
     ensemble = ensemble_of(model)
-    if ensemble.kernel != "linear":
+    if (ensemble.thetas_["kernel"] != "linear").any():
         return None
     weights = ensemble.weights_ / ensemble.score_scales_
     spread = _column_spread(records.rows)
@@ -109,11 +109,14 @@ def facts(model: Any) -> list[tuple[str, str]]:
         ("Attributes", columns),
         ("Bags", f"{n_bags}"),
         ("Support vector machines", f"{n_theta * n_bags}"),
-        ("Kernel", ensemble.kernel),
+        ("Kernel", " and ".join(dict.fromkeys(ensemble.thetas_["kernel"].tolist()))),
         ("C", _range(np.unique(C))),
     ]
     if not np.isnan(gamma).all():
         told.append(("gamma", _range(np.unique(gamma))))
+    class_weight = np.unique(ensemble.thetas_["class_weight"])
+    if len(class_weight) > 1 or class_weight[0] != 1:
+        told.append(("Weight of the class of interest", _range(class_weight)))
     told += [
         ("Most reliable C", f"{C[np.argmax(ensemble.reliability_)]:.4g}"),
         ("Weighed by", f"out-of-bag {ensemble.reliability}".replace("_", " ")),

@@ -10,16 +10,18 @@ shape (n_draws, n).
 from __future__ import annotations
 
 from svmproba.links.beta import BetaLink
-from svmproba.links.choose import AutoLink, fit_link
+from svmproba.links.choose import fit_link
 from svmproba.links.cosine import CosineLink
 from svmproba.links.coupling import couple
 from svmproba.links.cpon import CponLink
 from svmproba.links.gaussian import GaussianLink
-from svmproba.links.isotonic import IsotonicLink, IsotonicMixtureLink
+from svmproba.links.isotonic import IsotonicLink
 from svmproba.links.moderated import ModeratedLink
 from svmproba.links.platt import PlattLink
 from svmproba.links.sollich import SollichLink
+from svmproba.links.spline import QuadraticLink, SplineLink
 from svmproba.links.stack import StackLink
+from svmproba.links.super_learner import AutoLink
 from svmproba.links.venn_abers import VennAbersLink
 from svmproba.links.wahba import WahbaLink
 
@@ -30,10 +32,11 @@ __all__ = [
     "CponLink",
     "GaussianLink",
     "IsotonicLink",
-    "IsotonicMixtureLink",
     "ModeratedLink",
     "PlattLink",
+    "QuadraticLink",
     "SollichLink",
+    "SplineLink",
     "StackLink",
     "VennAbersLink",
     "WahbaLink",

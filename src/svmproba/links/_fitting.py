@@ -12,8 +12,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 #: Reference implementations stop at a gradient of 1e-5; one more step is cheap and sharper.
-_GRADIENT = 1e-8
-_STEPS, _LEAST_STEP, _DECREASE, _JITTER = 100, 1e-10, 1e-4, 1e-12
+_GRADIENT = 1e-9
+_STEPS, _LEAST_STEP, _DECREASE, _JITTER, _ROUNDING = 50, 1e-10, 1e-4, 1e-12, 1e-15
 
 
 def check_pairs(scores: ArrayLike, positive: ArrayLike, *, ndim: int = 1) -> tuple[Floats, Bools]:
@@ -74,17 +74,24 @@ def smoothed_targets(positive: Bools) -> Floats:
 
 
 def fit_logistic(
-    features: Floats, positive: Bools, *, ridge: float = 0.0
+    features: Floats,
+    positive: Bools,
+    *,
+    ridge: float = 0.0,
+    penalty: Floats | None = None,
+    non_negative: bool = False,
 ) -> tuple[Floats, float, float]:
     r"""Logistic regression with smoothed targets by Newton's method with halved steps.
 
     With :math:`u=w^\top x+c` and targets :math:`t` of `smoothed_targets`, minimises
 
     .. math::
-        F(w,c)=\sum_i\big\{\log(1+e^{u_i})-t_iu_i\big\}+\tfrac{\lambda}{2}\|w\|^2 ,
+        F(w,c)=\sum_i\big\{\log(1+e^{u_i})-t_iu_i\big\}
+        +\tfrac{1}{2}w^\top(\lambda I+Q)w,
 
     from :math:`w=0` and the smoothed log odds of the classes. :math:`F` is convex, and every
-    accepted step decreases it.
+    accepted step decreases it. With bounds :math:`w\ge0` the steps are projected, and coefficients
+    at zero that would fall are left out of the system [1]_.
 
     Parameters
     ----------
@@ -94,6 +101,10 @@ def fit_logistic(
         Which records belong to the class of interest.
     ridge : float, default=0.0
         :math:`\lambda\ge0`.
+    penalty : ndarray, shape (n_features, n_features), optional
+        :math:`Q`, positive semidefinite; None: 0.
+    non_negative : bool, default=False
+        Whether no coefficient may be negative.
 
     Returns
     -------
@@ -108,36 +119,46 @@ def fit_logistic(
     ----------
     H.-T. Lin, C.-J. Lin and R. C. Weng, "A note on Platt's probabilistic outputs for support
     vector machines", Machine Learning 68, 2007.
+
+    .. [1] D. P. Bertsekas, "Projected Newton methods for optimization problems with simple
+       constraints", SIAM Journal on Control and Optimization 20, 1982.
     """
     t = smoothed_targets(positive)
     n_plus = np.count_nonzero(positive)
     table = np.vstack([features, np.ones(len(t))])
-    penalty = np.append(np.full(len(features), ridge), 0.0)
+    Q = np.zeros((len(table), len(table)))
+    Q[:-1, :-1] = ridge * np.eye(len(features)) + (0.0 if penalty is None else penalty)
+    least = np.append(np.full(len(features), 0.0 if non_negative else -np.inf), -np.inf)
     w = np.zeros(len(table))
     w[-1] = np.log((n_plus + 1) / (len(t) - n_plus + 1))
-    value = _objective(table, t, penalty, w)
+    value = _objective(table, t, Q, w)
     for _ in range(_STEPS):
         u = w @ table
         p = expit(u)
-        gradient = table @ (p - t) + penalty * w
-        if np.abs(gradient).max() < _GRADIENT:
+        gradient = table @ (p - t) + Q @ w
+        free = (w > least) | (gradient < 0)
+        if np.abs(gradient[free]).max() < _GRADIENT:
             break
-        hessian = (table * (p * expit(-u))) @ table.T + np.diag(penalty + _JITTER)
-        direction = -np.linalg.solve(hessian, gradient)
-        slope, step = gradient @ direction, 1.0
+        inner = table[free]
+        hessian = (inner * (p * expit(-u))) @ inner.T + Q[np.ix_(free, free)]
+        hessian[np.diag_indices(len(hessian))] += _JITTER
+        direction = np.zeros(len(w))
+        direction[free] = -np.linalg.solve(hessian, gradient[free])
+        step = 1.0
         while step >= _LEAST_STEP:
-            new_value = _objective(table, t, penalty, w + step * direction)
-            if new_value < value + _DECREASE * step * slope:
+            new = np.maximum(w + step * direction, least)
+            new_value = _objective(table, t, Q, new)
+            if new_value < value + _DECREASE * (gradient @ (new - w)) + _ROUNDING * abs(value):
                 break
             step /= 2
         else:
             break  # rounding errors leave nothing to gain
-        w, value = w + step * direction, new_value
+        w, value = new, new_value
     return w[:-1], float(w[-1]), float(value)
 
 
-def _objective(table: Floats, t: Floats, penalty: Floats, w: Floats) -> float:
+def _objective(table: Floats, t: Floats, Q: Floats, w: Floats) -> float:
     u = w @ table
     # log(1 + exp(u)) - t u without its cancellation for large |u|.
     terms = np.where(u >= 0, 1 - t, -t) * u + np.log1p(np.exp(-np.abs(u)))
-    return float(terms.sum() + penalty @ w**2 / 2)
+    return float(terms.sum() + w @ Q @ w / 2)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from svmproba.links._fitting import Bools, Floats, check_pairs, fit_logistic
+from svmproba.links._fitting import Floats, check_pairs, fit_logistic
 
 _LEAST = 1e-6
 
@@ -20,7 +20,7 @@ class BetaLink:
     .. math:: \mathrm{logit}\,P(+|s)=a\ln q-b\ln(1-q)+c,\qquad a,b\ge0,
 
     with :math:`q` clipped to :math:`[10^{-6},1-10^{-6}]`, is a logistic regression on two features
-    [1]_; a coefficient that would be negative is 0 and the other is fitted again. It holds the
+    [1]_ with non-negative coefficients. It holds the
     identity :math:`P=q` (:math:`a=b=1,c=0`). The targets are those of
     :class:`~svmproba.links.PlattLink`, so that separated scores give finite coefficients.
     Scores should be of the order of 1: unlike Platt's, the family depends on their scale.
@@ -54,15 +54,13 @@ class BetaLink:
         """Fit to scores (n,) and labels (n,) of bool."""
         s, plus = check_pairs(scores, positive)
         features = _features(s)
-        coef, self.c_, _ = fit_logistic(features, plus)
-        if (coef < 0).any():
-            coef, self.c_ = _on_the_boundary(features, plus)
-            if not coef.any() and np.ptp(s) > 0 and 0 < plus.sum() < len(plus):
-                warnings.warn(
-                    "The probability falls with the score (a = b = 0): on the calibration "
-                    "records, scores and labels disagree.",
-                    stacklevel=2,
-                )
+        coef, self.c_, _ = fit_logistic(features, plus, non_negative=True)
+        if not coef.any() and np.ptp(s) > 0 and 0 < plus.sum() < len(plus):
+            warnings.warn(
+                "The probability falls with the score (a = b = 0): on the calibration "
+                "records, scores and labels disagree.",
+                stacklevel=2,
+            )
         self.a_, self.b_ = float(coef[0]), float(coef[1])
         return self
 
@@ -76,15 +74,3 @@ def _features(scores: Floats) -> Floats:
     r"""Rows :math:`\ln q` and :math:`-\ln(1-q)`."""
     q = expit(scores).clip(_LEAST, 1 - _LEAST)
     return np.stack([np.log(q), -np.log1p(-q)])
-
-
-def _on_the_boundary(features: Floats, positive: Bools) -> tuple[Floats, float]:
-    """Best fit with one or both coefficients 0 and none negative."""
-    best = np.zeros(2), fit_logistic(features[:0], positive)[1], np.inf
-    for k in range(2):
-        (slope,), intercept, objective = fit_logistic(features[k : k + 1], positive)
-        if slope > 0 and objective < best[2]:
-            coef = np.zeros(2)
-            coef[k] = slope
-            best = coef, intercept, objective
-    return best[:2]

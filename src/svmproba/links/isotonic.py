@@ -1,4 +1,4 @@
-"""Isotonic regression: the best non-decreasing function of the score, or a mean of several."""
+"""Isotonic regression: the best non-decreasing function of the score."""
 
 from __future__ import annotations
 
@@ -87,53 +87,3 @@ class IsotonicLink:
     def predict(self, scores: ArrayLike) -> Floats:
         """Probability of the class of interest, shape (n,), for scores (n,)."""
         return np.interp(np.asarray(scores, dtype=np.float64), self.scores_, self.values_)
-
-
-class IsotonicMixtureLink:
-    r"""Mean of one isotonic fit for each hyperparameter value.
-
-    .. math:: P(+|x)=\frac1{|\Theta|}\sum_\theta g_\theta(s_\theta(x))
-
-    where :math:`g_\theta` is the :class:`IsotonicLink` of the scores at :math:`\theta`: the mixture
-    of the bootstrap ensemble with calibrated probabilities in place of vote shares. The values of
-    :math:`\theta` order the records differently, so that the mean is smoother than any single
-    fit; it need not be monotone in any one score.
-
-    Attributes
-    ----------
-    scores_, values_ : ndarray, shape (n_knots,)
-        Knots of all fits as in :class:`IsotonicLink`, one fit after the other.
-    starts_ : ndarray of int, shape (n_theta + 1,)
-        The knots of the k-th fit are ``starts_[k]:starts_[k + 1]``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.links import IsotonicMixtureLink
-    >>> scaled = np.array([[-2.0, -1.0, 1.0, 2.0], [-1.0, 1.0, -2.0, 2.0]])
-    >>> link = IsotonicMixtureLink().fit(scaled, np.array([False, False, True, True]))
-    >>> link.predict(scaled).round(3)
-    array([0.25 , 0.25 , 0.583, 0.833])
-    """
-
-    reads: ClassVar[str] = "scaled"
-
-    scores_: Floats
-    values_: Floats
-    starts_: Counts
-
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> IsotonicMixtureLink:
-        """Fit to scaled scores (n_theta, n) and labels (n,) of bool."""
-        s, plus = check_pairs(scores, positive, ndim=2)
-        fits = [_fit_knots(row, plus) for row in s]
-        self.scores_, self.values_ = (np.concatenate(part) for part in zip(*fits, strict=True))
-        self.starts_ = np.cumsum([0, *(len(knots) for knots, _ in fits)])
-        return self
-
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Probability of the class of interest, shape (n,), for scaled scores (n_theta, n)."""
-        s = np.asarray(scores, dtype=np.float64)
-        P = np.zeros(s.shape[1])
-        for row, first, last in zip(s, self.starts_[:-1], self.starts_[1:], strict=True):
-            P += np.interp(row, self.scores_[first:last], self.values_[first:last])
-        return P / len(s)

@@ -20,12 +20,14 @@ class StackLink:
     :math:`(w,c)` minimises the logistic loss with the targets of
     :class:`~svmproba.links.PlattLink` plus :math:`\frac\lambda2\|w\|^2` [1]_. The scores of
     neighbouring values are nearly proportional; the ridge shares the weight among them. Weights
-    may be negative.
+    may be negative, unless this is ruled out.
 
     Parameters
     ----------
     ridge : float, default=0.1
         :math:`\lambda>0`.
+    non_negative : bool, default=False
+        Whether no weight may be negative.
 
     Attributes
     ----------
@@ -53,15 +55,18 @@ class StackLink:
     coef_: Floats
     intercept_: float
 
-    def __init__(self, ridge: float = 0.1) -> None:
+    def __init__(self, ridge: float = 0.1, *, non_negative: bool = False) -> None:
         if not ridge > 0:
             raise ValueError(f"ridge must be positive, got {ridge!r}")
         self.ridge = ridge
+        self.non_negative = non_negative
 
     def fit(self, scores: ArrayLike, positive: ArrayLike) -> StackLink:
         """Fit to scaled scores (n_theta, n) and labels (n,) of bool."""
         s, plus = check_pairs(scores, positive, ndim=2)
-        self.coef_, self.intercept_, _ = fit_logistic(s, plus, ridge=self.ridge)
+        self.coef_, self.intercept_, _ = fit_logistic(
+            s, plus, ridge=self.ridge, non_negative=self.non_negative
+        )
         return self
 
     def predict(self, scores: ArrayLike) -> Floats:

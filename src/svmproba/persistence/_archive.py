@@ -235,12 +235,16 @@ def _check_header(stream: Any, size: int) -> None:
 def check_dtype(dtype: np.dtype[Any]) -> None:
     """Refuse types of arrays that no file may hold."""
     fields = {dtype[name].kind for name in dtype.names or ()}
-    if not dtype.itemsize or (dtype.kind not in _KINDS and fields != {"f"}):
+    if not dtype.itemsize or (
+        dtype.kind not in _KINDS and (not fields or not fields <= {"f", "U"})
+    ):
         raise Refused(f"is an array of {dtype.name}, not of numbers, truth values, times or text")
 
 
 def _check_codes(array: NDArray[Any]) -> None:
     """Refuse bytes that are no truth value or no letter: numpy counts on there being none."""
+    for name in array.dtype.names or ():
+        _check_codes(np.ascontiguousarray(array[name]))
     flat = array.ravel(order="K")
     if array.dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
         raise Refused("is an array of truth values that are neither true nor false")

@@ -26,6 +26,7 @@ RANGES: dict[str, Callable[[Any], Any]] = {
     "finite or NaN": lambda a: ~np.isinf(a),
     "positive": lambda a: (a > 0) & np.isfinite(a),
     "positive or NaN": lambda a: np.isnan(a) | ((a > 0) & np.isfinite(a)),
+    "positive or infinite": lambda a: a > 0,
     "not negative": lambda a: (a >= 0) & np.isfinite(a),
     "in [0, 1]": lambda a: (a >= 0) & (a <= 1),
     "in [0, 1] or NaN": lambda a: np.isnan(a) | ((a >= 0) & (a <= 1)),

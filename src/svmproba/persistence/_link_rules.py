@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from svmproba.persistence._checks import (
     Check,
     Optional,
     Sizes,
     array,
-    by_name,
     check_all,
     each,
     elsewhere,
     floats,
-    kind,
+    maybe,
     number,
     refuse,
     whole,
@@ -27,12 +24,22 @@ _KNOTS: dict[str, Check] = {
     "scores_": floats("knots", be="increasing"),
     "values_": floats("knots", be="in [0, 1]"),
 }
+_SPLINE: dict[str, Check] = {
+    "smoothing": number("not negative"),
+    "knots_": floats("knots", be="increasing"),
+    "slopes_": floats("knots", be="not negative"),
+    "intercept_": number(),
+}
 _ENDS: dict[str, Check] = {"low_": number(), "high_": number()}
 LINKS: dict[str, dict[str, Check]] = {
     "AutoLink": {
-        "chosen_": kind(str),
-        "candidates_": by_name(number("in [0, 1]")),
-        "links_": elsewhere,
+        "families": maybe(array("i", "used")),
+        "centre_": floats("used"),
+        "scale_": floats("used", be="positive or infinite"),
+        "weights_": floats("parts", be="weights that sum to one"),
+        "brier_": number("in [0, 1] or NaN"),
+        "links_": each(elsewhere, "parts"),
+        "places_": each(elsewhere, "parts"),
     },
     "BetaLink": {"a_": number("not negative"), "b_": number("not negative"), "c_": number()},
     "CosineLink": {
@@ -50,14 +57,11 @@ LINKS: dict[str, dict[str, Check]] = {
     },
     "GaussianLink": {"slope_": number("numbers"), "middle_": number(), "offset_": number()},
     "IsotonicLink": _KNOTS,
-    "IsotonicMixtureLink": {
-        "starts_": array("i", "used+1", be="increasing"),
-        "scores_": floats("knots"),
-        "values_": floats("knots", be="in [0, 1]"),
-    },
     "ModeratedLink": {},
     "PlattLink": {"A_": number(), "B_": number()},
+    "QuadraticLink": _SPLINE,
     "SollichLink": {},
+    "SplineLink": {"n_knots": whole(2), **_SPLINE},
     "StackLink": {"coef_": floats("used"), "intercept_": number()},
     "VennAbersLink": {
         "scores_": floats("knots", be="increasing"),
@@ -76,22 +80,24 @@ def link(*allowed: str) -> Check:
         refuse(name not in allowed, "is no link for this place")
         check_all(vars(value), LINKS[name], found)
         if name == "AutoLink":
-            parts = link("IsotonicMixtureLink", "StackLink")
-            within(".links_", each(parts, "parts"), value.links_, found)
-            refuse(not value.links_, "has no links_")
+            for i, (part, places) in enumerate(zip(value.links_, value.places_, strict=True)):
+                within(f".places_[{i}]", _places, places, found)
+                within(f".links_[{i}]", link(*_PARTS), part, {"used": len(places)})
         elif name == "CosineLink":
             wrong = value.isotonic and not _KNOTS.keys() <= vars(value).keys()
             refuse(wrong, "has no scores_ or no values_")
-        elif name == "IsotonicMixtureLink":
-            starts = value.starts_
-            wrong = starts[0] != 0 or starts[-1] != found["knots"]
-            refuse(wrong, "has starts_ that do not go from the first knot to the last")
-            for fit in np.split(value.scores_, starts[1:-1]):
-                within(".scores_", floats("of one fit", be="increasing"), fit, {})
 
     return check
 
 
-#: Those that a bootstrap ensemble may have, and those of a pair of classes.
-CALIBRATORS = ["AutoLink", "BetaLink", "IsotonicLink", "PlattLink", "StackLink", "VennAbersLink"]
-PAIR_LINKS = [name for name in LINKS if name not in ("AutoLink", "IsotonicMixtureLink")]
+def _places(value: Any, sizes: Sizes) -> None:
+    """Check which of the scores a part of a link reads."""
+    array("i", "read", be="not negative")(value, {})
+    wrong = not len(value) or value.max() >= sizes["used"]
+    refuse(wrong, f"must be places among {sizes['used']} scores")
+
+
+#: Parts of an AutoLink, those that a bootstrap ensemble may have, and those of a pair of classes.
+_PARTS = ["BetaLink", "IsotonicLink", "PlattLink", "QuadraticLink", "SplineLink", "StackLink"]
+CALIBRATORS = ["AutoLink", *_PARTS, "VennAbersLink"]
+PAIR_LINKS = [name for name in LINKS if name != "AutoLink"]

@@ -21,8 +21,8 @@ _ESTIMATORS = (
     "ThresholdBootstrapSVC WeightedProbabilitySVC"
 )
 _LINKS = (
-    "AutoLink BetaLink CosineLink CponLink GaussianLink IsotonicLink IsotonicMixtureLink "
-    "ModeratedLink PlattLink SollichLink StackLink VennAbersLink WahbaLink"
+    "AutoLink BetaLink CosineLink CponLink GaussianLink IsotonicLink ModeratedLink "
+    "PlattLink QuadraticLink SollichLink SplineLink StackLink VennAbersLink WahbaLink"
 )
 #: Steps of scikit-learn that may come before the model, by public module.
 _STEPS = {

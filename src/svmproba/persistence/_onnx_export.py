@@ -121,7 +121,8 @@ def check_exportable(final: Any) -> None:
             f"{name} cannot be exported to ONNX: only the bootstrap ensembles and ProbabilitySVC."
         )
     check_is_fitted(final, "intercept_")
-    if final.kernel != "linear":
+    kernels = final.thetas_["kernel"].tolist() if hasattr(final, "thetas_") else [final.kernel]
+    if set(kernels) != {"linear"}:
         raise ValueError(f"only kernel='linear' can be exported to ONNX, got {final.kernel!r}.")
     if len(final.classes_) > 2:
         raise ValueError(f"only two classes can be exported to ONNX, got {len(final.classes_)}.")

@@ -11,8 +11,9 @@ from svmproba.links import (
     AutoLink,
     BetaLink,
     IsotonicLink,
-    IsotonicMixtureLink,
     PlattLink,
+    QuadraticLink,
+    SplineLink,
     StackLink,
     VennAbersLink,
     WahbaLink,
@@ -48,15 +49,6 @@ def _isotonic(graph: Graph, link: IsotonicLink, s: str) -> str:
     return graph.interpolate(s, link.scores_, link.values_)
 
 
-def _isotonic_mixture(graph: Graph, link: IsotonicMixtureLink, s: str) -> str:
-    pieces = zip(link.starts_[:-1], link.starts_[1:], strict=True)
-    parts = [
-        graph.interpolate(graph.columns(s, [k]), link.scores_[first:last], link.values_[first:last])
-        for k, (first, last) in enumerate(pieces)
-    ]
-    return graph.mean(graph.add("Concat", *parts, axis=1))
-
-
 def _stack(graph: Graph, link: StackLink, s: str) -> str:
     logit = graph.add("MatMul", s, link.coef_[:, np.newaxis])
     return graph.expit(graph.add("Add", logit, link.intercept_))
@@ -71,17 +63,38 @@ def _venn_abers(graph: Graph, link: VennAbersLink, s: str) -> str:
     return graph.add("Sub", p1, graph.add("Mul", squares, 0.5))
 
 
+def _spline(graph: Graph, link: SplineLink, s: str) -> str:
+    """Add the exponent piece by piece: quadratic between the knots, straight beyond them."""
+    knots, slopes = link.knots_, link.slopes_
+    terms = [graph.add("Add", graph.add("Mul", s, 0.0), link.intercept_)]
+    if len(knots) > 1:
+        below = graph.add("Min", graph.add("Sub", s, knots[0]), 0.0)
+        above = graph.add("Max", graph.add("Sub", s, knots[-1]), 0.0)
+        terms += [graph.add("Mul", below, slopes[0]), graph.add("Mul", above, slopes[-1])]
+        for k, width in enumerate(np.diff(knots)):
+            inside = graph.add("Clip", graph.add("Sub", s, knots[k]), 0.0, width)
+            bend = graph.add("Mul", inside, (slopes[k + 1] - slopes[k]) / (2 * width))
+            terms.append(graph.add("Mul", inside, graph.add("Add", bend, slopes[k])))
+    return graph.expit(graph.add("Sum", *terms))
+
+
 def _auto(graph: Graph, link: AutoLink, s: str) -> str:
-    parts = [link_graph(graph, part, s) for part in link.links_]
-    return graph.mean(graph.add("Concat", *parts, axis=1))
+    scaled = graph.add("Div", graph.add("Sub", s, link.centre_), link.scale_)
+    parts = []
+    for part, places in zip(link.links_, link.places_, strict=True):
+        chosen = graph.columns(scaled, places.tolist())
+        read = chosen if part.reads == "scaled" else graph.mean(chosen)
+        parts.append(link_graph(graph, part, read))
+    return graph.add("MatMul", graph.add("Concat", *parts, axis=1), link.weights_[:, np.newaxis])
 
 
 _GRAPHS: dict[type, Callable[[Graph, Any, str], str]] = {
     AutoLink: _auto,
     BetaLink: _beta,
     IsotonicLink: _isotonic,
-    IsotonicMixtureLink: _isotonic_mixture,
     PlattLink: _platt,
+    QuadraticLink: _spline,
+    SplineLink: _spline,
     StackLink: _stack,
     VennAbersLink: _venn_abers,
     WahbaLink: _wahba,

@@ -19,7 +19,11 @@ from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._bootstrap_svc import THETA
 from svmproba.estimators._score_spread import Spread
-from svmproba.estimators._validation import check_ensemble_parameters, check_grid_parameters
+from svmproba.estimators._validation import (
+    check_ensemble_parameters,
+    check_grid_parameters,
+    check_kernels,
+)
 from svmproba.persistence._checks import (
     Check,
     Optional,
@@ -75,7 +79,7 @@ def feature_map(value: Any, sizes: Sizes) -> None:
 
 
 def members(value: Any, sizes: Sizes) -> None:
-    """Check score functions: one block of columns for each gamma, all of the same values of C."""
+    """Check score functions: one block of columns for each family, of the same values of C."""
     kind(Members)(value, sizes)
     within(".feature_maps", each(kind(FeatureMap), "maps"), value.feature_maps, sizes)
     n_maps = sizes["maps"]
@@ -89,14 +93,14 @@ def members(value: Any, sizes: Sizes) -> None:
         within(f".feature_maps[{i}]", feature_map, one, sizes)
         within(f".columns[{i}]", floats("rows", "Cs*bags"), value.columns[i], sizes)
         within(f".mean_columns[{i}]", floats("rows", "Cs"), value.mean_columns[i], sizes)
-    refuse(len({one.kernel for one in value.feature_maps}) > 1, "has maps of several kernels")
 
 
 def thetas(value: Any, sizes: Sizes) -> None:
     """Check the grid of hyperparameter values."""
-    refuse(not isinstance(value, np.ndarray) or value.dtype != THETA, "is no array of C and gamma")
+    refuse(not isinstance(value, np.ndarray) or value.dtype != THETA, "is no array of theta")
     floats("theta", be="positive")(value["C"], sizes)
     floats("theta", be="positive or NaN")(value["gamma"], sizes)
+    floats("theta", be="positive")(value["class_weight"], sizes)
 
 
 def weights(value: Any, sizes: Sizes) -> None:
@@ -167,7 +171,7 @@ _ENSEMBLE: dict[str, Check] = {
     "_positive": array("b", "samples"),
     "reliability_": floats("theta", be="in [0, 1] or NaN"),
     "weights_": weights,
-    "score_scales_": floats("theta", be="positive"),
+    "score_scales_": floats("theta", be="positive or infinite"),
     "oob_scores_": floats("theta", "samples", be="finite or NaN"),
     "oob_median_": floats("samples", be="finite or NaN"),
     "_oob_medians": floats("theta", "samples", be="finite or NaN"),
@@ -280,8 +284,14 @@ def _check_model(cls: type, model: Any) -> None:
         sizes["given"] = sizes["samples"] = model.n_features_in_
     check_all(vars(model), _MODELS[cls], sizes)
     _check_parameters(cls, model)
-    maps = model._members.feature_maps if hasattr(model, "_members") else [model._feature_map]
-    refuse(model.kernel != maps[0].kernel, f"has kernel={model.kernel!r}, but other maps")
+    maps = [model._feature_map] if hasattr(model, "_feature_map") else model._members.feature_maps
+    kernels = [one.kernel for one in maps]
+    wrong = list(dict.fromkeys(kernels)) != check_kernels(model.kernel)
+    refuse(wrong, f"has kernel={model.kernel!r}, but other maps")
+    if hasattr(model, "thetas_"):
+        of_theta = model.thetas_["kernel"].tolist()
+        wrong = of_theta != [kernel for kernel in kernels for _ in range(sizes["Cs"])]
+        refuse(wrong, "has thetas_ of other kernels than the maps")
     if hasattr(model, "_plus"):
         refuse(len(model.classes_) != 2, "must have two classes")
         wrong = model.pos_label_ != model.classes_[model._plus]
