@@ -31,6 +31,7 @@ def fitted():
 NOT_REPETITION = "Bags are drawn from records: see tests/test_common.py."
 
 
+@pytest.mark.filterwarnings("ignore:The vote shares of all records are alike:UserWarning")
 @parametrize_with_checks(
     [little(n_bootstraps=25)],
     expected_failed_checks=lambda _: {
