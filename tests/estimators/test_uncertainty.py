@@ -234,5 +234,7 @@ def test_records_on_one_step_of_a_link_can_be_cut_apart(models, data):
     P = model.oob_proba_[:, 1]
     assert len(np.unique(P.round(6))) < len(P) / 4
     assert len(np.unique(P)) == len(P)
+    mixed = model.weights_ @ (model.oob_scores_ / model.score_scales_[:, np.newaxis])
+    np.testing.assert_array_equal(np.argsort(P), np.argsort(mixed))  # also on a step
     for rate in (0.9, 0.95, 0.97):
         assert rate <= model.with_rate(tpr=rate, exceed=False).oob_tpr_ < rate + 1 / (y == 1).sum()
