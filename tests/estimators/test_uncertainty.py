@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import warnings
 
@@ -124,6 +125,17 @@ def test_simulation_interval_of_vote_shares(models, data):
     assert found == pytest.approx(np.column_stack(simulation_interval(votes, 0.9)))
     P = model.predict_proba(X)[:, 1]
     assert np.all((found[:, 0] <= P) & (found[:, 1] >= P))
+
+
+def test_a_score_on_the_threshold_is_half_a_vote_in_an_interval(models):
+    model = copy.deepcopy(models[None])
+    model.threshold_ = model.intercept_[:, 0]  # the scores of the first bag at zero
+    ranks = np.sign(model.intercept_ - model.threshold_[:, np.newaxis])
+    votes = model.weights_ @ (1 + ranks) / 2
+    assert votes[0] == pytest.approx(0.5)
+    found = model.predict_proba_interval(np.zeros((1, 4)), kind="simulation")
+    expected = simulation_interval(votes[:, np.newaxis], 0.95)
+    assert found == pytest.approx(np.column_stack(expected), abs=1e-9)
 
 
 def test_sampling_interval_of_vote_shares(models, data):
