@@ -27,6 +27,20 @@ def test_allowed_mutants_are_still_there(mutate):
         assert any(one.covers(mutant) for mutant in mutate.mutants_of(one.file)), one
 
 
+def test_one_change_of_a_line_can_be_allowed_alone(mutate):
+    file, line = "bootstrap/profile.py", "if place < 0 or place + 1 >= len(near):"
+    of_line, one = mutate.Allowed(file, line), mutate.Allowed(file, line, text="(place <= 0)")
+    mutants = [mutant for mutant in mutate.mutants_of(file) if of_line.covers(mutant)]
+    assert len(mutants) > 4
+    assert [mutant.text for mutant in mutants if one.covers(mutant)] == ["(place <= 0)"]
+
+
+def test_processes_are_started_last(mutate):
+    tests = mutate.tests_of("cli/task.py")
+    assert tests.index("tests/cli/test_process.py") > tests.index("tests/cli/test_fit.py")
+    assert mutate.tests_of("solvers/engine.py")[0] == "tests/solvers/test_engine.py"
+
+
 @pytest.mark.parametrize("file", ["bootstrap/bags.py", "links/choose.py", "solvers/newton.py"])
 def test_every_mutant_is_another_program(mutate, file):
     source = (mutate.ROOT / mutate.PACKAGE / file).read_bytes()
