@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import signal
 import sys
 from pathlib import Path
 
@@ -68,7 +69,14 @@ def _line(mutate, mutant):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the threads of BLAS
-@pytest.mark.parametrize(("test", "outcome"), [("assert True", "passed"), ("assert 0", "failed")])
+@pytest.mark.parametrize(
+    ("test", "outcome"),
+    [
+        ("assert True", "passed"),
+        ("assert 0", "failed"),
+        ("import signal as s; assert s.getsignal(s.SIGINT) is s.default_int_handler", "passed"),
+    ],
+)
 def test_what_kills_a_mutant(mutate, tmp_path, monkeypatch, test, outcome):
     """In a small repository of its own."""
     package = tmp_path / "small" / mutate.PACKAGE / "room"
@@ -81,6 +89,10 @@ def test_what_kills_a_mutant(mutate, tmp_path, monkeypatch, test, outcome):
     (tmp_path / "work").mkdir()
     workshop = mutate.Workshop(tmp_path / "work", limit=60.0)
     mutant = mutate.mutants_of("room/one.py")[0]
-    assert workshop.try_out(mutant) == outcome
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background
+    try:
+        assert workshop.try_out(mutant) == outcome
+    finally:
+        signal.signal(signal.SIGINT, before)
     mutated = tmp_path / "work" / "repository" / mutate.PACKAGE / "room" / "one.py"
     assert mutated.read_text() == (package / "one.py").read_text()

@@ -279,6 +279,8 @@ class Workshop:
 
     def _in_child(self, tests: list[str], cache: Path) -> int:
         os.setsid()
+        # A shell that starts a command in the background has it ignore Ctrl-C, which tests press.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(self.root)
         with self.log.open("wb") as log:
             os.dup2(log.fileno(), 1)
