@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import signal
 import sys
 from pathlib import Path
 
@@ -25,6 +26,20 @@ def test_allowed_mutants_are_still_there(mutate):
     allowed = mutate.read_allowed()
     for one in allowed:
         assert any(one.covers(mutant) for mutant in mutate.mutants_of(one.file)), one
+
+
+def test_one_change_of_a_line_can_be_allowed_alone(mutate):
+    file, line = "bootstrap/profile.py", "if place < 0 or place + 1 >= len(near):"
+    of_line, one = mutate.Allowed(file, line), mutate.Allowed(file, line, text="(place <= 0)")
+    mutants = [mutant for mutant in mutate.mutants_of(file) if of_line.covers(mutant)]
+    assert len(mutants) > 4
+    assert [mutant.text for mutant in mutants if one.covers(mutant)] == ["(place <= 0)"]
+
+
+def test_processes_are_started_last(mutate):
+    tests = mutate.tests_of("cli/task.py")
+    assert tests.index("tests/cli/test_process.py") > tests.index("tests/cli/test_fit.py")
+    assert mutate.tests_of("solvers/engine.py")[0] == "tests/solvers/test_engine.py"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +71,14 @@ def _line(mutate, mutant):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the threads of BLAS
-@pytest.mark.parametrize(("test", "outcome"), [("assert True", "passed"), ("assert 0", "failed")])
+@pytest.mark.parametrize(
+    ("test", "outcome"),
+    [
+        ("assert True", "passed"),
+        ("assert 0", "failed"),
+        ("import signal as s; assert s.getsignal(s.SIGINT) is s.default_int_handler", "passed"),
+    ],
+)
 def test_what_kills_a_mutant(mutate, tmp_path, monkeypatch, test, outcome):
     """In a small repository of its own."""
     package = tmp_path / "small" / mutate.PACKAGE / "room"
@@ -69,6 +91,10 @@ def test_what_kills_a_mutant(mutate, tmp_path, monkeypatch, test, outcome):
     (tmp_path / "work").mkdir()
     workshop = mutate.Workshop(tmp_path / "work", limit=60.0)
     mutant = mutate.mutants_of("room/one.py")[0]
-    assert workshop.try_out(mutant) == outcome
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background
+    try:
+        assert workshop.try_out(mutant) == outcome
+    finally:
+        signal.signal(signal.SIGINT, before)
     mutated = tmp_path / "work" / "repository" / mutate.PACKAGE / "room" / "one.py"
     assert mutated.read_text() == (package / "one.py").read_text()

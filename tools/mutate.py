@@ -165,11 +165,14 @@ class Allowed(NamedTuple):
 
     file: str
     line: str
-    kind: str | None
+    kind: str | None = None
+    text: str | None = None
 
     def covers(self, mutant: Mutant) -> bool:
-        """Whether the mutant is one of the line, and of the kind where one is given."""
+        """Whether the mutant is one of the line, of the kind and of the text that are given."""
         if self.file != mutant.file or self.kind not in (None, mutant.kind):
+            return False
+        if self.text not in (None, mutant.text):
             return False
         lines = (ROOT / PACKAGE / self.file).read_text("utf-8").splitlines()
         return self.line == lines[mutant.line - 1].strip()
@@ -180,7 +183,7 @@ def read_allowed() -> list[Allowed]:
     listed = tomllib.loads(Path(__file__).with_name("mutants_allowed.toml").read_text("utf-8"))
     allowed = []
     for entry in listed["allowed"]:
-        one = Allowed(entry["file"], entry["line"], entry.get("kind"))
+        one = Allowed(entry["file"], entry["line"], entry.get("kind"), entry.get("text"))
         path = ROOT / PACKAGE / one.file
         lines = path.read_text("utf-8").splitlines() if path.exists() else []
         if one.line not in (line.strip() for line in lines) or not entry["reason"]:
@@ -223,15 +226,18 @@ def draw(n: int, rooms: list[str], seed: int) -> list[Mutant]:
 
 
 def tests_of(file: str) -> list[str]:
-    """Test files of the room: the one of the module, those that mention it, the others."""
+    """Test files of the room: the one of the module, those that mention it, the others.
+
+    Tests that start processes are slow and come last.
+    """
     stem = Path(file).stem.lstrip("_")
     room = room_of(file)
     places = TESTS.get(file) or TESTS.get(room, [f"tests/{room}"])
     tests = [t for p in places for t in sorted((ROOT / p).glob("test_*.py")) or [ROOT / p]]
 
-    def distance(test: Path) -> tuple[bool, bool, int]:
+    def distance(test: Path) -> tuple[bool, bool, bool, int]:
         text = test.read_text("utf-8")
-        return test.stem != f"test_{stem}", stem not in text, len(text)
+        return test.stem != f"test_{stem}", "subprocess" in text, stem not in text, len(text)
 
     tests.sort(key=distance)
     first, *others = [str(test.relative_to(ROOT)) for test in tests]
@@ -273,6 +279,8 @@ class Workshop:
 
     def _in_child(self, tests: list[str], cache: Path) -> int:
         os.setsid()
+        # A shell that starts a command in the background has it ignore Ctrl-C, which tests press.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(self.root)
         with self.log.open("wb") as log:
             os.dup2(log.fileno(), 1)

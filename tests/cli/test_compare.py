@@ -1,5 +1,6 @@
 """``svmproba compare``."""
 
+import contextlib
 import json
 import os
 import re
@@ -32,6 +33,24 @@ def test_all_methods_one_table_one_picture(compare, tmp_path):
         assert label in done.stdout
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     assert os.listdir(tmp_path) == ["picture.png"]
+
+
+def test_progress_counts_the_fits(compare, monkeypatch):
+    """Methods of one family share a fit."""
+    told = []
+
+    @contextlib.contextmanager
+    def note(what, total, unit, check):
+        told.append([total, unit, 0])
+
+        def advance(n, said):
+            told[-1][2] += n
+
+        yield advance
+
+    monkeypatch.setattr("svmproba.cli.compare.tell_progress", note)
+    assert compare("--methods", "ebb,ebb_best,platt").exit_code == 0
+    assert told == [[6, "fits", 6]]
 
 
 def test_json_of_some_methods(compare):

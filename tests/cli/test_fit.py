@@ -225,6 +225,12 @@ def test_many_columns_are_counted(fit, tmp_path):
     assert "x17" not in done.stderr
 
 
+def test_few_columns_are_listed_and_not_counted(credit, fit, tmp_path):
+    done = fit(credit, tmp_path / "m.svmproba", "--positive", "yes")
+    assert re.search(r"  amount +numeric ", done.stderr)
+    assert not re.search(r"\d (numeric|categorical) columns", done.stderr)
+
+
 def test_a_model_that_calls_nobody_says_so(fit, tmp_path):
     rng = np.random.default_rng(0)
     y = rng.random(400) < 0.06

@@ -213,3 +213,7 @@ def test_another_format_at_predict(model, new_customers, invoke, tmp_path):
     new.to_csv(tmp_path / "dressed.csv", index=False)
     refused = invoke("predict", model, tmp_path / "dressed.csv")
     assert "(--decimal , or --thousands , reads such numbers; --lenient" in refused.stderr
+    new["income"] = "12.345 %"  # no option says whether the point is that of the thousands
+    new.to_csv(tmp_path / "dressed.csv", index=False)
+    refused = invoke("predict", model, tmp_path / "dressed.csv")
+    assert "'12.345 %' is not a number (--lenient counts" in refused.stderr

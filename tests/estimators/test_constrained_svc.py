@@ -254,6 +254,7 @@ def test_a_missing_solver_is_named(data, solver):
         ({"solver": "highs"}, "solver must be one of 'search', 'bb'"),
         ({"effort": "lazy"}, "effort must be one of"),
         ({"bound": "none"}, "bound must be one of"),
+        ({"solver": "bb", "bound": "none"}, "bound must be one of"),  # though not used
         ({"confidence": 2}, "confidence must be a number"),
         ({"time_limit": -1}, "time_limit must be"),
     ],

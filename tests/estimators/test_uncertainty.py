@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import warnings
 
@@ -126,6 +127,17 @@ def test_simulation_interval_of_vote_shares(models, data):
     assert np.all((found[:, 0] <= P) & (found[:, 1] >= P))
 
 
+def test_a_score_on_the_threshold_is_half_a_vote_in_an_interval(models):
+    model = copy.deepcopy(models[None])
+    model.threshold_ = model.intercept_[:, 0]  # the scores of the first bag at zero
+    ranks = np.sign(model.intercept_ - model.threshold_[:, np.newaxis])
+    votes = model.weights_ @ (1 + ranks) / 2
+    assert votes[0] == pytest.approx(0.5)
+    found = model.predict_proba_interval(np.zeros((1, 4)), kind="simulation")
+    expected = simulation_interval(votes[:, np.newaxis], 0.95)
+    assert found == pytest.approx(np.column_stack(expected), abs=1e-9)
+
+
 def test_sampling_interval_of_vote_shares(models, data):
     X, _ = data
     model = models[None]
@@ -234,5 +246,7 @@ def test_records_on_one_step_of_a_link_can_be_cut_apart(models, data):
     P = model.oob_proba_[:, 1]
     assert len(np.unique(P.round(6))) < len(P) / 4
     assert len(np.unique(P)) == len(P)
+    mixed = model.weights_ @ (model.oob_scores_ / model.score_scales_[:, np.newaxis])
+    np.testing.assert_array_equal(np.argsort(P), np.argsort(mixed))  # also on a step
     for rate in (0.9, 0.95, 0.97):
         assert rate <= model.with_rate(tpr=rate, exceed=False).oob_tpr_ < rate + 1 / (y == 1).sum()

@@ -64,6 +64,16 @@ def test_scores_without_members_have_no_errors():
     assert texts[::2] == ["stays", "leaves"]
 
 
+def test_the_axis_spans_the_steps_and_the_cut():
+    """From the second score on: at the first one all records are called alike."""
+    y, scores = [0, 0, 1, 1], [-2.0, 0.3, 0.1, 1.0]
+    spans = {None: (0.1, 1.0), 0.2: (0.1, 1.0), 9.0: (0.1, 9.0), -9.0: (-9.0, 1.0)}
+    for cut, (low, high) in spans.items():
+        margin = 0.05 * (high - low)
+        shown = RateDisplay.from_predictions(y, scores, cut=cut).ax_.get_xlim()
+        assert shown == pytest.approx((low - margin, high + margin))
+
+
 def test_the_cut_is_marked(members):
     y, scores = members
     cut = float(rate_curve(y, scores).threshold[20])

@@ -160,3 +160,18 @@ def test_no_bias():
         start=np.zeros(3),
     )
     np.testing.assert_array_equal(draws[:, -1], 0)
+
+
+@pytest.mark.parametrize("bias_scale", [0.0, 0.5])
+def test_chains_start_at_the_given_svm(bias_scale):
+    """The first likelihood is that of the scores of the SVM, with its bias."""
+    rows, start, seen = two_records()[0], np.array([0.7, -1.1, 0.4 * (bias_scale > 0)]), []
+
+    def likelihood(theta):
+        seen.append(theta.copy())
+        return np.zeros(len(theta))
+
+    rng = np.random.default_rng(0)
+    chains = {"n_draws": 3, "burn_in": 0, "thin": 1, "n_chains": 3}
+    sample_posterior(rows, likelihood, bias_scale=bias_scale, rng=rng, start=start, **chains)
+    np.testing.assert_allclose(seen[0], np.tile(rows @ start[:2] + start[2], (3, 1)), atol=1e-15)

@@ -134,6 +134,14 @@ def test_markdown():
     assert lines[-1] == "- german, cebb2: 100 bags"
 
 
+@pytest.mark.parametrize(("distance", "star"), [(-2.0, ""), (2.0, ""), (2.001, "*"), (-2.001, "*")])
+def test_a_star_means_more_than_two_standard_errors(distance, star):
+    table = ComparedTable(
+        2, ["ebb"], [Row("german", "", {"ebb": Entry(0.2, 0.02, 0.1, distance)})], []
+    )
+    assert f".200 ±.020 (.100){star} |" in render.to_markdown(table, "fair")
+
+
 def test_csv():
     rows = list(csv.DictReader(io.StringIO(render.to_csv(TABLE))))
     assert rows[0] == {

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from svmproba.paper.demo import fold_progress, main
-from svmproba.paper.figures import example_records
+from svmproba.paper.figures import example_records, overview
 
 
 def test_demo_end_to_end(tmp_path, capsys):
@@ -51,6 +51,15 @@ def test_example_records():
     scores = np.array([[-3, -2], [-1, -2], [-1, 1], [1, 2], [-0.1, -0.2]])
     assert example_records(scores) == (1, 2, 3)
     assert example_records(np.array([[-1, 1], [-2, 3]])) == (0, 0, 1)
+
+
+def test_a_score_of_zero_is_a_vote_for_the_negative_class():
+    """As in `predict`: the two shares over the picture add up to one."""
+    y = np.arange(8) % 2
+    scores = np.where(y[:, np.newaxis] == 1, 1.0, -1.0) * np.ones(4)
+    scores[3] = [-1.0, 0.0, 1.0, 2.0]
+    left = overview(y, scores, (scores > 0).mean(axis=1), ("well", "ill")).axes[0]
+    assert {text.get_text() for text in left.texts} >= {"50%\nwell", "50%\nill"}
 
 
 def test_bad_arguments(capsys):

@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(59.7, "1 min 0 s"), (9.96, "10.0 s"), (12.2, "12 s"), (3599.6, "1 h 0 min")],
+    [(59.7, "1 min 0 s"), (9.96, "10.0 s"), (10, "10 s"), (12.2, "12 s"), (3599.6, "1 h 0 min")],
 )
 def test_durations(seconds, words):
     assert in_words(seconds) == words

@@ -17,10 +17,10 @@ RESULT = Result(
 
 
 def test_what_goes_in_comes_out(tmp_path):
-    with Store(tmp_path / "new" / "r.sqlite") as store:
+    with Store(tmp_path / "new" / "deep" / "r.sqlite") as store:
         assert CELL not in store
         store.add(CELL, RESULT)
-    with Store(tmp_path / "new" / "r.sqlite") as store:
+    with Store(tmp_path / "new" / "deep" / "r.sqlite") as store:
         assert (CELL in store, len(store)) == (True, 1)
         found = store.get(CELL)
         with pytest.raises(KeyError):
