@@ -145,7 +145,9 @@ def test_constant_votes_are_warned_of():
     with pytest.warns(UserWarning, match=r"of all records are alike .*class_weight='auto'"):
         small().fit(X, y)
     small(class_weight="auto", reliability="balanced_accuracy").fit(X, y)
-    small(calibration="auto").fit(X, y)
+    small(class_weight="auto", calibration="auto").fit(X, y)
+    with pytest.warns(UserWarning, match=r"same score.* Set class_weight='auto'"):
+        small(calibration="auto").fit(X, y)
 
 
 def test_constant_members_have_no_weight_in_a_link():
@@ -223,6 +225,7 @@ def test_the_excess_over_the_truth_falls_with_the_number_of_samples():
 def test_constant_members_do_not_give_labels_away(calibration):
     """Bags without a sample lean to the other class: what is left of the scores tells its label."""
     X, y = np.random.default_rng(0).normal(size=(600, 2)), np.arange(600) % 20 == 0
-    model = small(calibration=calibration, n_bootstraps=100, Cs=[0.01, 0.1, 1.0]).fit(X, y)
+    with pytest.warns(UserWarning, match="same score"):
+        model = small(calibration=calibration, n_bootstraps=100, Cs=[0.01, 0.1, 1.0]).fit(X, y)
     assert np.ptp(model.oob_proba_[:, 1]) < 1e-6
     assert model.oob_proba_[0, 1] == pytest.approx(0.05, abs=0.01)

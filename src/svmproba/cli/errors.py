@@ -29,6 +29,7 @@ _OPTIONS = {
     "n_bootstraps": "--bootstraps ",
     "n_jobs": "--jobs ",
     "calibration": "--calibration ",
+    "class_weight": "--class-weight ",
     "guarantee": "--guarantee ",
     "confidence": "--confidence ",
     "kind": "--interval ",

@@ -394,10 +394,18 @@ def warn_of_doubts(estimator: Any) -> None:
         )
         warnings.warn(message, UserWarning, stacklevel=3)
     P = estimator._vote_P[~np.isnan(estimator._vote_P)]
-    if estimator.calibrator_ is None and P.size and np.ptp(P) < CONSTANT_VOTES:
+    if estimator.calibrator_ is not None and np.isinf(estimator.score_scales_).all():
+        message = (
+            "The members give all records the same score, as SVMs do where a class is rare, so "
+            "that the calibrated probability is the share of the class for all of them. Set "
+            "class_weight='auto'."
+        )
+        warnings.warn(message, UserWarning, stacklevel=3)
+    elif estimator.calibrator_ is None and P.size and np.ptp(P) < CONSTANT_VOTES:
         message = (
             f"The vote shares of all records are alike ({P.min():.3g} to {P.max():.3g}): nearly "
             f"every member calls all records the same class, as SVMs do where a class is rare. "
-            f"Set class_weight='auto' and reliability='balanced_accuracy', or calibration='auto'."
+            f"Set class_weight='auto' and reliability='balanced_accuracy', or calibration='auto' "
+            f"with class_weight='auto'."
         )
         warnings.warn(message, UserWarning, stacklevel=3)
