@@ -23,6 +23,8 @@ def test_the_curve_is_drawn(data):
     assert sum(bar.get_height() for bar in bars) == 150
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts == ["reliable", "mine"]
+    (diagonal,) = (line for line in display.ax_.lines if line.get_label() == "reliable")
+    np.testing.assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
     assert display.figure_ is display.ax_.figure
 
 

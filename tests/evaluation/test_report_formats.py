@@ -11,3 +11,12 @@ def test_small_amounts_have_cents():
         "-11",
     ]
     assert money(None) == "–"
+
+
+def test_limits_of_a_share():
+    limits = FORMATS["limits"]
+    assert limits([0.085, 0.5]) == "9 to 50\u00a0%"
+    assert limits([0.0, 1.0]) == "0 to 100\u00a0%"
+    assert {limits(pair) for pair in ([None, None], [0.1, None], [None, 0.1])} == {
+        "no record is called"
+    }
