@@ -121,6 +121,7 @@ def test_a_forged_cache_is_never_read(piped, forge, data, tmp_path):
         refused(piped, "memory")
 
 
+@pytest.mark.filterwarnings("ignore:Persisting input arguments took:UserWarning")  # a slow disk
 def test_memory_of_joblib_is_not_saved_either(data, tmp_path):
     memory = joblib.Memory(tmp_path / "cache", verbose=0)
     model = make_pipeline(StandardScaler(), ProbabilitySVC("wahba", Cs=[1.0]), memory=memory)

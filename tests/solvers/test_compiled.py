@@ -77,7 +77,15 @@ def test_garbage_is_collected_again_after_ctrl_c(monkeypatch):
     assert gc.isenabled()
 
 
-def test_garbage_is_collected_while_an_abandoned_thread_compiles(monkeypatch):
+@pytest.fixture
+def heard():
+    """Let Ctrl-C be heard: it is ignored where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_garbage_is_collected_while_an_abandoned_thread_compiles(monkeypatch, heard):
     """A fit that hears Ctrl-C leaves its thread behind, which the compiler does not let go."""
     seen, release = [], threading.Event()
     data = {"dispatcher": njit(engine.solve_block)}
