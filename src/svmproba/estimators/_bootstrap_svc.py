@@ -133,17 +133,18 @@ class BootstrapSVC(
     reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
         Out-of-bag measure :math:`r`. Accuracy rewards the constant classifier when one class is
         rare; prefer another beyond 80 : 20.
-    calibration : {None, "auto", "platt", "isotonic", "beta", "venn_abers", "stack"}, default=None
+    calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
+            "venn_abers", "stack"}, default=None
         Link from out-of-bag scores to probabilities, see `svmproba.links`. None: the vote shares
-        are the probabilities. ``"auto"`` averages a flexible and a stiff link, or takes one of them
-        where it is clearly better in cross-validated Brier score.
+        are the probabilities. ``"auto"`` is a convex combination of many links, weighted by their
+        cross-fitted Brier score, see :class:`~svmproba.links.AutoLink`.
     pos_label : label or None, default=None
         The class of interest, counted as positive when :math:`P=\frac12`. None: the larger label.
     class_weight : dict, "balanced", None, list of these or "auto", default=None
-        Factor on C for each class, as in :class:`~sklearn.svm.SVC`; a list gives one member for
-        each entry. ``"auto"`` is ``[None, "balanced"]`` where the rarer class has less than 30 % of
-        the records, else None. SVMs without weights may give all records the same score where a
-        class is rare.
+        Factor on C for each class, as in :class:`~sklearn.svm.SVC`; with a list every bag is fitted
+        once for each entry. ``"auto"`` is ``[None, "balanced"]`` where the rarer class has less
+        than 30 % of the records, else None. SVMs without weights may give all records the same
+        score where a class is rare.
     tol : float, default=1e-3
         Relative duality gap that every member must reach.
     n_components : int or None, default=None

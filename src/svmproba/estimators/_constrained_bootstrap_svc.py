@@ -45,8 +45,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`; None: the paper's
         :math:`2^{-5},\dots,2^5`. The paper's constrained objective has no :math:`\frac12`, so that
         its C is twice this one.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
-        Kernel.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, default="linear"
+        Kernel or kernels, as in :class:`BootstrapSVC`.
     gammas : {"scale", "auto"}, float or list of these, default="scale"
         Values of gamma for the kernels rbf, poly and sigmoid.
     degree : int, default=3
@@ -60,7 +60,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
         Out-of-bag measure of a hyperparameter value. A floor under one class costs accuracy:
         ``"g_mean"`` weighs both classes alike.
-    calibration : {None, "auto", "platt", "isotonic", "beta", "venn_abers", "stack"}, default=None
+    calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
+            "venn_abers", "stack"}, default=None
         Link from out-of-bag scores to probabilities.
     pos_label : label or None, default=None
         The class of interest. None: the larger label.

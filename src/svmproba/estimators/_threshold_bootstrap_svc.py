@@ -69,8 +69,8 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         Share of either class held back with ``guarantee="split"``.
     Cs : float, array-like or None, default=None
         Values of C; None: the paper's :math:`2^{-5},\dots,2^5`.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
-        Kernel.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, default="linear"
+        Kernel or kernels, as in :class:`BootstrapSVC`.
     gammas : {"scale", "auto"}, float or list of these, default="scale"
         Values of gamma for the kernels rbf, poly and sigmoid.
     degree : int, default=3
@@ -83,13 +83,14 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         How far below the best reliability a value of :math:`\theta` may be and still take part.
     reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
         Out-of-bag measure of a hyperparameter value.
-    calibration : {None, "auto", "platt", "isotonic", "beta", "venn_abers", "stack"}, default=None
+    calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
+            "venn_abers", "stack"}, default=None
         Link to calibrated probabilities. They do not move with the cut: `predict` cuts them at
         ``cut_``.
     pos_label : label or None, default=None
         The class of interest. None: the larger label.
-    class_weight : dict, "balanced" or None, default=None
-        Factor on C for each class.
+    class_weight : dict, "balanced", None, list of these or "auto", default=None
+        Factor on C for each class, as in :class:`BootstrapSVC`.
     tol : float, default=1e-3
         Relative duality gap that every member must reach.
     n_components : int or None, default=None
