@@ -30,6 +30,7 @@ from svmproba.bootstrap.threshold import rate_curve
 from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, tally_block, two_columns
 from svmproba.estimators._calibration import CalibrationMixin
 from svmproba.estimators._costs import DecisionMixin
+from svmproba.estimators._families import make_families
 from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
 from svmproba.estimators._little_bootstraps import KERNEL_PARAMETERS, LittleBootstrapMixin
 from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
@@ -44,7 +45,6 @@ from svmproba.estimators._validation import (
     check_ensemble_parameters,
     check_kernels,
     explain_names_of_svc,
-    make_families,
     training_set,
     warn_of_doubts,
 )

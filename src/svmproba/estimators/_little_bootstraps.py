@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from svmproba.bootstrap.little import Split, fit_little_members, split_records
 from svmproba.bootstrap.members import Members, Training
 from svmproba.bootstrap.votes import tally_block
+from svmproba.estimators._families import make_families
 from svmproba.estimators._lazy_table import is_lazy, read_labels, read_rows
 from svmproba.estimators._progress import FitProgress
 from svmproba.estimators._records import check_records, check_sizes
@@ -25,7 +26,6 @@ from svmproba.estimators._validation import (
     check_number,
     check_option,
     encode_two_classes,
-    make_families,
     training_set,
 )
 from svmproba.solvers.kernels import Rows, as_rows

@@ -18,7 +18,6 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from svmproba.bootstrap.members import Family
 from svmproba.bootstrap.reliability import MEASURES
 from svmproba.links.choose import LINKS
 from svmproba.solvers.devices import resolve_device
@@ -28,8 +27,6 @@ Floats = NDArray[np.float64]
 P = ParamSpec("P")
 
 PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))
-#: Share of the rarer class below which ``class_weight="auto"`` adds balanced weights.
-RARE = 0.3
 #: Range of the vote shares of all records below which they are constant.
 CONSTANT_VOTES = 0.01
 #: Smallest and largest C, and weights; see `svmproba.estimators._records.LARGEST`.
@@ -146,49 +143,6 @@ def check_kernels(kernel: Any) -> list[str]:
     return list(dict.fromkeys(kernel))
 
 
-def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Family]:
-    """Families of an ensemble: kernels, gammas and class weights, every one with every other.
-
-    `data` has the attributes X, weight, classes and plus, and `sizes` are the records of the other
-    class and of the class of interest.
-    """
-    weights = check_class_weights(estimator.class_weight, data.classes, data.plus, sizes)
-    low, high = (1.0, 1.0) if data.weight is None else (data.weight.min(), data.weight.max())
-    names = ["sample_weight"] * (data.weight is not None) + ["class_weight"]
-    with np.errstate(over="ignore", under="ignore"):
-        check_weight_range(names, low * min(map(min, weights)), high * max(map(max, weights)))
-    return [
-        Family(kernel, float(gamma), factors)
-        for kernel in check_kernels(estimator.kernel)
-        for gamma in check_gammas(estimator.gammas, kernel, data.X)
-        for factors in weights
-    ]
-
-
-def check_class_weights(
-    class_weight: Any, classes: NDArray[Any], plus: int, sizes: tuple[int, int]
-) -> list[tuple[float, float]]:
-    """Factors on C of the other class and of the class of interest, one pair for each weighting."""
-    wishes = class_weight if isinstance(class_weight, list | tuple) else [class_weight]
-    if isinstance(class_weight, str) and class_weight == "auto":
-        wishes = [None, "balanced"] if min(sizes) < RARE * sum(sizes) else [None]
-    found = []
-    for wish in wishes:
-        if isinstance(wish, str) and wish == "balanced":
-            pair = sum(sizes) / (2 * sizes[0]), sum(sizes) / (2 * sizes[1])
-        else:
-            factors = np.ones(2) if wish is None else _class_factors(wish, classes, classes)
-            pair = float(factors[1 - plus]), float(factors[plus])
-        if pair not in found:
-            found.append(pair)
-    if not found:
-        raise ValueError(
-            f"class_weight must be None, 'balanced', 'auto', a dict or a non-empty list of such, "
-            f"got {class_weight!r}."
-        )
-    return found
-
-
 def check_gammas(gammas: Any, kernel: str, X: Rows, weight: Floats | None = None) -> Floats:
     """Distinct values of gamma in increasing order; one NaN for a kernel without gamma.
 
@@ -269,7 +223,7 @@ def join_weights(
     names = ["sample_weight"] * (weight is not None) + ["class_weight"] * (class_weight is not None)
     with np.errstate(over="ignore", under="ignore"):
         if class_weight is not None:
-            factor = _class_factors(class_weight, classes, y)
+            factor = class_factors(class_weight, classes, y)
             weight = factor if weight is None else weight * factor
     if weight is not None:
         check_weight_range(names, float(weight.min()), float(weight.max()))
@@ -355,7 +309,7 @@ def training_set(
     return TrainingSet(X, classes, plus, positive, weight, present, n_given)
 
 
-def _class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[Any]) -> Floats:
+def class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[Any]) -> Floats:
     if not isinstance(class_weight, dict) and class_weight != "balanced":
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}.")
     per_class = compute_class_weight(class_weight, classes=classes, y=y)
