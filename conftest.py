@@ -5,12 +5,12 @@ from importlib.util import find_spec
 _NEEDS = {
     "torch": (
         "bootstrap/on_device.py",
-        "solvers/batched.py",
-        "solvers/batched_newton.py",
-        "solvers/batched_ops.py",
-        "solvers/batched_penalties.py",
+        "solvers/gpu/ensemble.py",
+        "solvers/gpu/newton.py",
+        "solvers/gpu/torch_ops.py",
+        "solvers/gpu/penalty_path.py",
     ),
-    "triton": ("solvers/batched_kernels.py",),
+    "triton": ("solvers/gpu/triton_ops.py",),
 }
 collect_ignore = [
     f"src/svmproba/{path}"

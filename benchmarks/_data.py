@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
 from svmproba.paper.datasets import load_dataset
-from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.preparation.preprocessing import make_preprocessor
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]

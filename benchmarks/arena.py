@@ -33,7 +33,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from svmproba import BootstrapSVC
 from svmproba.evaluation import calibration_error
-from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.preparation.preprocessing import make_preprocessor
 
 CS = np.exp2(np.arange(-5.0, 6.0))
 INNER = 5

@@ -34,9 +34,9 @@ from _common import machine
 from _data import Floats, data_folder, paper_table
 from sklearn.datasets import load_breast_cancer, make_classification
 
-from svmproba.solvers import exact
-from svmproba.solvers.constrained import Constrained, solve_constrained
-from svmproba.solvers.polish import needed_mass, polish
+from svmproba.solvers.constrained import mip
+from svmproba.solvers.constrained.feasible_point import needed_mass, polish
+from svmproba.solvers.constrained.single import Constrained, solve_constrained
 
 DATA = ("wisconsin", "german", "overlap300", "overlap900")
 CS = (2.0**-5, 1.0, 2.0**5)
@@ -111,8 +111,8 @@ def scip(
 
     module = SimpleNamespace(Model=with_cpu_clock, quicksum=pyscipopt.quicksum)
     nothing = Constrained(None, np.nan, np.inf, 0.0, "no_feasible_point_found", None, 0)
-    model = exact._model(rows, signs, C, need, weight, nothing, None, time_limit)
-    outcome = exact._scip(module, model)
+    model = mip._model(rows, signs, C, need, weight, nothing, None, time_limit)
+    outcome = mip._scip(module, model)
     if outcome.coef is None:
         return nothing._replace(bound=outcome.bound)
     polished = polish(rows, signs, weight, C, need, outcome.coef)

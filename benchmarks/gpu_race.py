@@ -34,11 +34,11 @@ from svmproba import BootstrapSVC
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.evaluation import mse
 from svmproba.paper.datasets import PAPER_DATASETS, load_dataset
-from svmproba.paper.preprocessing import make_preprocessor
 from svmproba.paper.protocol import cut_parts
-from svmproba.solvers.devices import resolve_device
-from svmproba.solvers.engine import Ensemble, fit_ensemble
+from svmproba.preparation.preprocessing import make_preprocessor
+from svmproba.solvers.ensemble import Ensemble, fit_ensemble
 from svmproba.solvers.features import fit_features
+from svmproba.solvers.runtime.devices import resolve_device
 
 CS = 2.0 ** np.arange(-5.0, 6.0)
 

@@ -28,7 +28,7 @@ from sklearn.svm import SVC, LinearSVC
 from svmproba import BootstrapSVC
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.estimators._validation import PAPER_CS
-from svmproba.solvers.threads import blas_threads
+from svmproba.solvers.runtime.threads import blas_threads
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "growth.png"
 

@@ -38,7 +38,7 @@ from svmproba import (
     WeightedProbabilitySVC,
 )
 from svmproba.paper.datasets import load_dataset
-from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.preparation.preprocessing import make_preprocessor
 
 DATASETS = ("german", "churn", "wisconsin")
 CS = 2.0 ** np.arange(-5, 6)

@@ -34,8 +34,8 @@ from svmproba.bootstrap.reliability import weights
 from svmproba.bootstrap.votes import mix_shares
 from svmproba.evaluation import calibration_error, class_mse
 from svmproba.paper.datasets import PAPER_DATASETS, load_dataset
-from svmproba.paper.preprocessing import make_preprocessor
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.preparation.preprocessing import make_preprocessor
+from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import fit_features
 
 CS = np.exp2(np.arange(-5.0, 6.0))

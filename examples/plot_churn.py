@@ -38,7 +38,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from svmproba import BootstrapSVC
 from svmproba.evaluation import mse
-from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.preparation.preprocessing import make_preprocessor
 
 straight = make_pipeline(make_preprocessor(X), BootstrapSVC(calibration="auto", random_state=0))
 curved = make_pipeline(

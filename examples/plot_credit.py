@@ -37,7 +37,7 @@ X[["status", "duration", "purpose", "amount", "age"]].head()
 from sklearn.pipeline import make_pipeline
 
 from svmproba import BootstrapSVC
-from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.preparation.preprocessing import make_preprocessor
 
 model = make_pipeline(
     make_preprocessor(X), BootstrapSVC(pos_label="bad", calibration="auto", random_state=0)

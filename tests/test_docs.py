@@ -87,7 +87,7 @@ def test_shell_blocks_run_as_they_stand(page, tmp_path):
 
 
 def test_the_tables_of_the_guide_are_those_it_shows(tmp_path):
-    from svmproba.cli.example import HEADER, customers
+    from svmproba.cli.commands.example import HEADER, customers
 
     rows = customers()
     shown = [",".join(HEADER), *(",".join(map(str, next(rows))) for _ in range(2))]

@@ -38,12 +38,12 @@ def test_one_change_of_a_line_can_be_allowed_alone(mutate):
 
 def test_processes_are_started_last(mutate):
     tests = mutate.tests_of("cli/task.py")
-    assert tests.index("tests/cli/test_process.py") > tests.index("tests/cli/test_fit.py")
-    assert mutate.tests_of("solvers/engine.py")[0] == "tests/solvers/test_engine.py"
+    assert tests.index("tests/cli/test_process.py") > tests.index("tests/cli/commands/test_fit.py")
+    assert mutate.tests_of("solvers/ensemble.py")[0] == "tests/solvers/test_ensemble.py"
 
 
 @pytest.mark.parametrize(
-    "file", ["bootstrap/bags.py", "links/super_learner.py", "solvers/newton.py"]
+    "file", ["bootstrap/bags.py", "links/_super_learner.py", "solvers/newton/path.py"]
 )
 def test_every_mutant_is_another_program(mutate, file):
     source = (mutate.ROOT / mutate.PACKAGE / file).read_bytes()

@@ -32,9 +32,9 @@ from svmproba import (
     to_onnx,
 )
 from svmproba.links import IsotonicLink, VennAbersLink
-from svmproba.paper.preprocessing import make_preprocessor
 from svmproba.persistence._onnx_graph import Graph
 from svmproba.persistence._onnx_links import link_graph
+from svmproba.preparation.preprocessing import make_preprocessor
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")

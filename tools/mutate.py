@@ -42,13 +42,13 @@ PACKAGE = Path("src/svmproba")
 #: Where the tests of a module or of a room are, other than in the folder of the room's name.
 TESTS = {
     "bootstrap/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
-    "": ["tests/cli/test_output.py", "tests/cli/test_process.py", "tests/persistence"],
+    "": ["tests/cli/output/test_files.py", "tests/cli/test_process.py", "tests/persistence"],
     "persistence": ["tests/persistence", "tests/test_onnx.py"],
 }
 #: What most tests load, once for all mutants.
 LIBRARIES = ("scipy.stats", "sklearn.svm", "pandas", "pyarrow", "matplotlib.pyplot", "torch")
 #: Modules that no test can run on every machine.
-LEFT_OUT = {"solvers/batched_kernels.py": "needs a GPU"}
+LEFT_OUT = {"solvers/gpu/triton_ops.py": "needs a GPU"}
 
 OPERATORS: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,

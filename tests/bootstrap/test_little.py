@@ -19,7 +19,7 @@ from svmproba.bootstrap.little import (
 )
 from svmproba.bootstrap.members import Family, fit_members, member_scores
 from svmproba.bootstrap.votes import tally_block
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.solvers.ensemble import fit_ensemble
 
 CS = np.array([0.1, 1.0])
 LINEAR = {"degree": 3, "coef0": 0.0, "n_components": None}

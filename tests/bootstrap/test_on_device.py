@@ -12,8 +12,8 @@ from svmproba.bootstrap.members import Members, count_votes, member_scores
 from svmproba.bootstrap.profile import profile_records, scales_and_cuts
 from svmproba.bootstrap.reliability import MEASURES
 from svmproba.bootstrap.votes import tally_block, vote_shares
-from svmproba.solvers import devices
 from svmproba.solvers.features import fit_features
+from svmproba.solvers.runtime import devices
 
 torch = pytest.importorskip("torch", reason="work on a device needs torch")
 

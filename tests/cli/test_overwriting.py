@@ -9,7 +9,7 @@ import pytest
 import svmproba
 from svmproba._files import whole_file
 from svmproba.cli.errors import explain
-from svmproba.cli.output import check_target
+from svmproba.cli.output.files import check_target
 
 COMPARE = ["compare", "credit.csv", "--target", "default", "--methods", "linear_svc", "--folds", 2]
 

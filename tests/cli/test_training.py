@@ -9,12 +9,12 @@ from sklearn.pipeline import make_pipeline
 from svmproba import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.cli.costs import Costs, parse_costs
 from svmproba.cli.errors import InputError, Voice
-from svmproba.cli.summary import describe, in_words
-from svmproba.cli.tables import open_table
+from svmproba.cli.input.tables import open_table
+from svmproba.cli.output.summary import describe, in_words
 from svmproba.cli.task import Task, draw_held_out, frame_of, load_task
 from svmproba.cli.training import Wish, train
 from svmproba.evaluation import mean_cost
-from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.preparation.preprocessing import make_preprocessor
 
 FEW = {"n_bootstraps": 30, "n_jobs": 1, "seed": 3}
 

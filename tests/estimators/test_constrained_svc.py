@@ -17,7 +17,7 @@ from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from svmproba import CEBB2, BootstrapSVC, ConstrainedBootstrapSVC, ConstrainedSVC
-from svmproba.solvers.floors import sample_floor
+from svmproba.solvers.constrained.floors import sample_floor
 
 SMALL = {"Cs": [0.05, 0.5], "n_bootstraps": 25, "random_state": 0}
 

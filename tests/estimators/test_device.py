@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.datasets import make_classification
 
 from svmproba import BootstrapSVC, ConstrainedBootstrapSVC, ThresholdBootstrapSVC
-from svmproba.solvers import penalties
+from svmproba.solvers.constrained import penalties
 
 torch = pytest.importorskip("torch", reason="device='torch' needs torch")
 

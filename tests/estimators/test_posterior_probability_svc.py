@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from svmproba import PosteriorProbabilitySVC
-from svmproba.links.coupling import couple
+from svmproba.links._coupling import couple
 
 
 def table(n=80, d=3, seed=0):

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from svmproba import BootstrapSVC, WeightedProbabilitySVC
-from svmproba.links.coupling import couple
+from svmproba.links._coupling import couple
 
 
 def table(n=100, d=3, seed=0):

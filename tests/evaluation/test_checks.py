@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from svmproba.evaluation.checks import (
+from svmproba.evaluation._checks import (
     Calls,
     check_calls,
     check_columns,

@@ -6,7 +6,7 @@ from sklearn.metrics import confusion_matrix, precision_score, roc_curve
 
 from svmproba import BootstrapSVC
 from svmproba.bootstrap.votes import vote_shares
-from svmproba.evaluation import class_mse, rate_curve, rates, rates_at
+from svmproba.evaluation import _rates, class_mse, rate_curve, rates_at
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_curve_has_few_cuts():
 @pytest.mark.parametrize("block", [7, 2_000_000])
 def test_curve_of_members_counts_their_votes(monkeypatch, block):
     """At every cut: vote shares, cut at one half, and their errors; ties count half."""
-    monkeypatch.setattr(rates, "BLOCK", block)
+    monkeypatch.setattr(_rates, "BLOCK", block)
     rng = np.random.default_rng(1)
     y, scores = rng.integers(0, 2, 30), rng.integers(-3, 4, size=(2, 6, 30)).astype(float)
     weights, cuts = np.array([0.7, 0.3]), np.arange(-4.0, 5.0)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from svmproba.links import fit_link
-from svmproba.links.choose import LINKS
+from svmproba.links._choose import LINKS
 
 
 def sample(truth, n=600, n_theta=4, seed=0, noise=0.2):

@@ -188,6 +188,6 @@ def test_the_room_needs_no_scikit_learn():
         "import importlib.util, pathlib, types; "
         "root = pathlib.Path(importlib.util.find_spec('svmproba').origin).parent; "
         "package = types.ModuleType('svmproba'); package.__path__ = [str(root)]; "
-        "sys.modules['svmproba'] = package; import svmproba.links.choose"
+        "sys.modules['svmproba'] = package; import svmproba.links._choose"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from svmproba.links.coupling import couple
+from svmproba.links._coupling import couple
 
 
 def libsvm_iteration(pairwise, n_classes):

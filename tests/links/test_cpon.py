@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from svmproba.links import CponLink
-from svmproba.links.cpon import beta_shapes, log_betainc, tail_ratio
+from svmproba.links._cpon import beta_shapes, log_betainc, tail_ratio
 
 SCORES = np.array([-2, -1.5, -1, 0.2, -0.4, 0.8, 1.4, 2.2])
 POSITIVE = np.arange(8) > 3

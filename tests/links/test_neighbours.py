@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import svmproba.links.neighbours as neighbours
-from svmproba.links.neighbours import neighbour_counts, soft_labels
+import svmproba.links._neighbours as neighbours
+from svmproba.links._neighbours import neighbour_counts, soft_labels
 
 #: Points on a lattice: distances are whole numbers, ties and duplicates are everywhere.
 LATTICE = st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=1, max_size=25)

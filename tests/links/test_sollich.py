@@ -9,7 +9,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from svmproba.links import SollichLink
-from svmproba.links.sollich import log_pseudo_likelihood, margin_variance
+from svmproba.links._sollich import log_pseudo_likelihood, margin_variance
 
 THETA = np.array([-2, -0.5, 0, 0.5, 1, 2])
 

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from svmproba.links import SollichLink
-from svmproba.links.sollich_posterior import (
+from svmproba.links._sollich_posterior import (
     hinge_log_likelihood,
     kink_log_evidence,
     log_evidence,

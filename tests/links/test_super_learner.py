@@ -16,7 +16,7 @@ from svmproba.links import (
     SplineLink,
     StackLink,
 )
-from svmproba.links.super_learner import convex_weights, deal
+from svmproba.links._super_learner import convex_weights, deal
 
 
 def sample(truth, n=600, n_theta=4, seed=0, noise=0.2):

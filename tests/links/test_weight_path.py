@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-import svmproba.links.weight_path as weight_path
-from svmproba.links.weight_path import even_weights, fit_weight_paths, read_probability
+import svmproba.links._weight_path as weight_path
+from svmproba.links._weight_path import even_weights, fit_weight_paths, read_probability
 
 SIGNS = st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=1, max_size=12)
 

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from svmproba.paper.datasets import DATASETS, DISCREPANCIES, PAPER_DATASETS, load_dataset
-from svmproba.paper.preprocessing import make_preprocessor
 from svmproba.paper.tables import printed
+from svmproba.preparation.preprocessing import make_preprocessor
 
 # name: rows, attributes, positives, columns after encoding all rows
 COUNTS = {

@@ -15,7 +15,7 @@ from svmproba.paper.methods import (
     recipe_of,
     target_name,
 )
-from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.preparation.preprocessing import make_preprocessor
 
 
 @pytest.fixture(scope="module")

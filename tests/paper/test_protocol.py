@@ -7,9 +7,9 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
-from svmproba.paper.preprocessing import make_preprocessor
 from svmproba.paper.protocol import cut_parts, out_of_fold, summarise
 from svmproba.paper.tables import read_table
+from svmproba.preparation.preprocessing import make_preprocessor
 
 
 @pytest.fixture

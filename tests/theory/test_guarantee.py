@@ -21,7 +21,7 @@ from svmproba.bootstrap.guarantee import (
     jackknife_plus,
     order_statistic,
 )
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.solvers.ensemble import fit_ensemble
 
 pytestmark = pytest.mark.slow
 

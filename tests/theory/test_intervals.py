@@ -12,7 +12,7 @@ from svmproba.bootstrap.intervals import (
     sampling_interval,
     simulation_interval,
 )
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.solvers.ensemble import fit_ensemble
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import joblib
 
-from svmproba.solvers.threads import as_done, blas_threads
+from svmproba.solvers.runtime.threads import as_done, blas_threads
 
 BLOCK_BYTES, LEAST_ROWS = 16 * 2**20, 16
 

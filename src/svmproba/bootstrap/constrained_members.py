@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba.bootstrap.members import Family, Members, Training, count_votes, family_rows
-from svmproba.solvers.bag_blocks import Tally
-from svmproba.solvers.constrained_bags import fit_constrained
-from svmproba.solvers.devices import resolve_device
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.solvers.constrained.bags import fit_constrained
+from svmproba.solvers.constrained.local_search import OPTIMAL
+from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.kernels import Rows
-from svmproba.solvers.search import OPTIMAL
+from svmproba.solvers.methods import Tally
+from svmproba.solvers.runtime.devices import resolve_device
 
 Floats = NDArray[np.float64]
 

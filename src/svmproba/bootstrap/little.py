@@ -30,10 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba.bootstrap.members import Family, Members, Training, count_votes, family_rows
-from svmproba.solvers.bag_blocks import Tally
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
+from svmproba.solvers.methods import Tally
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import product_vote_shares, vote_shares
-from svmproba.solvers.bag_blocks import Tally
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
+from svmproba.solvers.methods import Tally
 
 Floats = NDArray[np.float64]
 
@@ -120,7 +120,7 @@ def fit_members(
     report : callable
         ``report(n_bags)`` is called when so many more bags of one family are done.
     device : str, default="cpu"
-        Where to compute, see `svmproba.solvers.devices.resolve_device`.
+        Where to compute, see `svmproba.solvers.runtime.devices.resolve_device`.
 
     Returns
     -------

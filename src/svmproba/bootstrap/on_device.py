@@ -18,9 +18,9 @@ from torch import Tensor
 from svmproba.bootstrap.members import Members, transformed
 from svmproba.bootstrap.reliability import reliability_from_counts
 from svmproba.bootstrap.votes import DECIMALS, HALF
-from svmproba.solvers.bag_blocks import Tally
-from svmproba.solvers.devices import memory_budget
 from svmproba.solvers.kernels import Rows
+from svmproba.solvers.methods import Tally
+from svmproba.solvers.runtime.devices import memory_budget
 
 Floats = NDArray[np.float64]
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba.bootstrap._profile_rows import profile_rows
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.members import Members, member_scores, scores_width
+from svmproba.bootstrap.profile_rows import profile_rows
 from svmproba.bootstrap.votes import DECIMALS
-from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.kernels import Rows
+from svmproba.solvers.runtime.devices import resolve_device
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -103,7 +103,7 @@ def profile_records(
     n_jobs : int or None
         Number of threads.
     device : str, default="cpu"
-        Where to compute, see `svmproba.solvers.devices.resolve_device`.
+        Where to compute, see `svmproba.solvers.runtime.devices.resolve_device`.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def scales_and_cuts(
     n_jobs : int or None
         Number of threads.
     device : str, default="cpu"
-        Where to compute, see `svmproba.solvers.devices.resolve_device`.
+        Where to compute, see `svmproba.solvers.runtime.devices.resolve_device`.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba.bootstrap.reliability import reliability_of_bags
-from svmproba.solvers.compiled import entry
+from svmproba.solvers.core.compiled import entry
 
 Floats = NDArray[np.float64]
 

@@ -32,12 +32,12 @@ def make_app() -> Any:
     """
     import typer
 
-    from svmproba.cli.compare import compare
-    from svmproba.cli.example import example
-    from svmproba.cli.fit import fit
-    from svmproba.cli.predict import predict
-    from svmproba.cli.report import report
-    from svmproba.cli.reproduce import reproduce
+    from svmproba.cli.commands.compare import compare
+    from svmproba.cli.commands.example import example
+    from svmproba.cli.commands.fit import fit
+    from svmproba.cli.commands.predict import predict
+    from svmproba.cli.commands.report import report
+    from svmproba.cli.commands.reproduce import reproduce
 
     app = typer.Typer(
         no_args_is_help=True,

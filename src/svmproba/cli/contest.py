@@ -13,8 +13,8 @@ from sklearn.metrics import log_loss
 from svmproba.cli.errors import InputError
 from svmproba.cli.task import Task
 from svmproba.paper.methods import FAMILIES, best_theta_proba
-from svmproba.paper.preprocessing import make_preprocessor
 from svmproba.paper.protocol import Summary, cut_parts, positive_proba, summarise
+from svmproba.preparation.preprocessing import make_preprocessor
 
 Floats = NDArray[np.float64]
 

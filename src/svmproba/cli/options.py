@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from svmproba.cli.csv_text import check_encoding, parse_separator
 from svmproba.cli.errors import InputError
-from svmproba.cli.tables import Reading
+from svmproba.cli.input.csv_text import check_encoding, parse_separator
+from svmproba.cli.input.tables import Reading
 
 if TYPE_CHECKING:
-    from svmproba.cli.roles import Wishes
+    from svmproba.cli.input.roles import Wishes
 
 _TABLE = "Table: CSV, .csv.gz or Parquet; - reads CSV from standard input."
 _READING = "How CSV is read"
@@ -105,7 +105,7 @@ def wishes_of(
     drop: list[str] | None, numeric: list[str] | None, categorical: list[str] | None
 ) -> Wishes:
     """Gather what the user decided about columns."""
-    from svmproba.cli.roles import Wishes
+    from svmproba.cli.input.roles import Wishes
 
     return Wishes(*(tuple(dict.fromkeys(names or ())) for names in (drop, numeric, categorical)))
 

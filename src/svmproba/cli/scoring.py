@@ -14,12 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.pipeline import Pipeline
 
-from svmproba.cli.cells import Bools, to_numbers, to_words
 from svmproba.cli.costs import Costs
 from svmproba.cli.errors import InputError, Voice
-from svmproba.cli.numerals import best_formats
-from svmproba.cli.roles import NUMERIC, Column, check_needed, check_range, columns_of, split_names
-from svmproba.cli.tables import Chunk, TableFile, shorten
+from svmproba.cli.input.cells import Bools, to_numbers, to_words
+from svmproba.cli.input.numerals import best_formats
+from svmproba.cli.input.roles import (
+    NUMERIC,
+    Column,
+    check_needed,
+    check_range,
+    columns_of,
+    split_names,
+)
+from svmproba.cli.input.tables import Chunk, TableFile, shorten
 from svmproba.cli.task import categories_of
 from svmproba.estimators._costs import expected_cost
 
@@ -86,7 +93,7 @@ class Scorer:
     model : Pipeline
         From `svmproba.cli.training.train`.
     about : dict
-        What was saved with it, see `svmproba.cli.summary.describe`.
+        What was saved with it, see `svmproba.cli.output.summary.describe`.
     table : TableFile
         The one to be scored.
     keep : sequence of str, default=()

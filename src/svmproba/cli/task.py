@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from svmproba.cli.cells import Bools, to_numbers, to_words
-from svmproba.cli.columns import plan_columns
 from svmproba.cli.errors import InputError, Voice, visible
-from svmproba.cli.roles import (
+from svmproba.cli.input.cells import Bools, to_numbers, to_words
+from svmproba.cli.input.columns import plan_columns
+from svmproba.cli.input.roles import (
     CATEGORICAL,
     DROPPED,
     NUMERIC,
@@ -25,7 +25,7 @@ from svmproba.cli.roles import (
     check_needed,
     check_range,
 )
-from svmproba.cli.tables import Chunk, TableFile, WholeTable, read_whole, shorten
+from svmproba.cli.input.tables import Chunk, TableFile, WholeTable, read_whole, shorten
 
 #: More columns than this are counted and not listed, unless there is something to say of them.
 COLUMNS_LISTED = 40

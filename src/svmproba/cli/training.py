@@ -18,7 +18,7 @@ from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.estimators._families import check_class_weights
 from svmproba.estimators._progress import listening
 from svmproba.estimators._validation import check_kernels
-from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.preparation.preprocessing import make_preprocessor
 
 #: Share of either class that ``guarantee="split"`` holds back.
 HELD_OUT_SHARE = 0.3

@@ -48,8 +48,8 @@ from svmproba.estimators._validation import (
     training_set,
     warn_of_doubts,
 )
-from svmproba.solvers.devices import resolve_device
 from svmproba.solvers.kernels import Rows
+from svmproba.solvers.runtime.devices import resolve_device
 
 THETA = np.dtype(
     [("C", np.float64), ("gamma", np.float64), ("kernel", "U11"), ("class_weight", np.float64)]

@@ -16,7 +16,7 @@ from svmproba.bootstrap.threshold import calibrated_curve
 from svmproba.bootstrap.votes import two_columns
 from svmproba.estimators._rate_control import BELOW_HALF
 from svmproba.estimators._validation import Floats, check_calibration
-from svmproba.links.choose import fit_link
+from svmproba.links._choose import fit_link
 from svmproba.solvers.kernels import Rows
 
 Model = TypeVar("Model", bound="CalibrationMixin")

@@ -22,17 +22,17 @@ from svmproba.estimators._validation import (
     check_option,
     training_set,
 )
-from svmproba.solvers.constrained import (
+from svmproba.solvers.constrained.feasible_point import needed_mass
+from svmproba.solvers.constrained.floors import RULES, sample_floor
+from svmproba.solvers.constrained.mip import solve_exact
+from svmproba.solvers.constrained.single import (
     BOUNDS,
     EFFORT,
     Constrained,
     solve_constrained,
 )
-from svmproba.solvers.exact import solve_exact
 from svmproba.solvers.features import fit_features
-from svmproba.solvers.floors import RULES, sample_floor
 from svmproba.solvers.kernels import Rows, check_kernel
-from svmproba.solvers.polish import needed_mass
 
 SOLVERS = ("search", "bb", "scip", "gurobi", "cplex")
 FLOORS = ("min_tpr", "min_tnr", "min_accuracy")

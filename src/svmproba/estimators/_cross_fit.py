@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 
 from svmproba.estimators._validation import Floats, check_sample_weight, join_weights
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 

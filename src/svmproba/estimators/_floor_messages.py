@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from svmproba.estimators._validation import Floats
-from svmproba.solvers.constrained import solve_constrained
+from svmproba.solvers.constrained.feasible_point import needed_mass
+from svmproba.solvers.constrained.single import solve_constrained
 from svmproba.solvers.kernels import Rows
-from svmproba.solvers.polish import needed_mass
 
 #: Factor between the ranges of columns from which they should be scaled.
 _UNEQUAL = 1e6

@@ -26,10 +26,10 @@ from svmproba.estimators._validation import (
     check_option,
     explain_names_of_svc,
 )
-from svmproba.links.neighbours import neighbour_counts, soft_labels
+from svmproba.links._neighbours import neighbour_counts, soft_labels
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
-from svmproba.solvers.soft import fit_soft_paths
+from svmproba.solvers.soft_labels import fit_soft_paths
 
 Bools = NDArray[np.bool_]
 #: Places of the records of a pair of classes, and which of them belong to the second.

@@ -10,9 +10,9 @@ from scipy.special import ndtri
 
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.estimators._validation import Floats
-from svmproba.links.sollich import margin_variance
-from svmproba.links.sollich_posterior import hinge_log_likelihood, sample_posterior
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.links._sollich import margin_variance
+from svmproba.links._sollich_posterior import hinge_log_likelihood, sample_posterior
+from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows, kernel_diagonal
 

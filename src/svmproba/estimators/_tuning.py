@@ -21,7 +21,7 @@ from svmproba.estimators._validation import (
     check_grid_parameters,
     check_integer,
 )
-from svmproba.links.coupling import couple
+from svmproba.links._coupling import couple
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
 

@@ -19,9 +19,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from svmproba.bootstrap.reliability import MEASURES
-from svmproba.links.choose import LINKS
-from svmproba.solvers.devices import resolve_device
+from svmproba.links._choose import LINKS
 from svmproba.solvers.kernels import Rows, check_kernel, resolve_gamma
+from svmproba.solvers.runtime.devices import resolve_device
 
 Floats = NDArray[np.float64]
 P = ParamSpec("P")

@@ -24,8 +24,8 @@ from svmproba.estimators._validation import (
     check_option,
     explain_names_of_svc,
 )
-from svmproba.links.weight_path import READOUTS, even_weights, fit_weight_paths, read_probability
-from svmproba.solvers.engine import Ensemble
+from svmproba.links._weight_path import READOUTS, even_weights, fit_weight_paths, read_probability
+from svmproba.solvers.ensemble import Ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 

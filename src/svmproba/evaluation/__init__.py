@@ -1,19 +1,19 @@
 """Measures and pictures of probabilities, for any classifier."""
 
-from svmproba.evaluation._cost_display import CostCurveDisplay
-from svmproba.evaluation._rate_display import RateDisplay
-from svmproba.evaluation._reliability_display import ReliabilityDisplay
-from svmproba.evaluation._score_display import ScoreHistogramDisplay
-from svmproba.evaluation._vote_display import VoteHistogramDisplay
-from svmproba.evaluation.calibration import (
+from svmproba.evaluation._calibration import (
     brier_decomposition,
     calibration_error,
     reliability_curve,
 )
-from svmproba.evaluation.costs import cost_curve, cost_scorer, mean_cost, optimal_cut
-from svmproba.evaluation.metrics import class_mse, mse
-from svmproba.evaluation.rates import rate_curve, rates_at
-from svmproba.evaluation.report import report_html, write_report
+from svmproba.evaluation._cost_display import CostCurveDisplay
+from svmproba.evaluation._costs import cost_curve, cost_scorer, mean_cost, optimal_cut
+from svmproba.evaluation._metrics import class_mse, mse
+from svmproba.evaluation._rate_display import RateDisplay
+from svmproba.evaluation._rates import rate_curve, rates_at
+from svmproba.evaluation._reliability_display import ReliabilityDisplay
+from svmproba.evaluation._report import report_html, write_report
+from svmproba.evaluation._score_display import ScoreHistogramDisplay
+from svmproba.evaluation._vote_display import VoteHistogramDisplay
 
 __all__ = [
     "CostCurveDisplay",

@@ -10,8 +10,8 @@ from sklearn.pipeline import Pipeline
 
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.bootstrap.votes import HALF
-from svmproba.evaluation.metrics import Label, class_mse
-from svmproba.evaluation.rates import curve_of_blocks, rates_at
+from svmproba.evaluation._metrics import Label, class_mse
+from svmproba.evaluation._rates import curve_of_blocks, rates_at
 
 Floats = NDArray[np.float64]
 

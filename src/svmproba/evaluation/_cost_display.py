@@ -8,6 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba.evaluation._classifiers import column_of, last_step
+from svmproba.evaluation._costs import (
+    COSTS,
+    CostCurve,
+    cheapest_calls,
+    cost_curve,
+    mean_cost,
+    optimal_cut,
+)
 from svmproba.evaluation._drawing import (
     GUIDE_COLOR,
     NEGATIVE_COLOR,
@@ -17,15 +25,7 @@ from svmproba.evaluation._drawing import (
     wrapped,
     write_legend,
 )
-from svmproba.evaluation.costs import (
-    COSTS,
-    CostCurve,
-    cheapest_calls,
-    cost_curve,
-    mean_cost,
-    optimal_cut,
-)
-from svmproba.evaluation.metrics import Label, is_positive, positive_label
+from svmproba.evaluation._metrics import Label, is_positive, positive_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,8 +27,8 @@ from svmproba.evaluation._drawing import (
     wrapped,
     write_legend,
 )
-from svmproba.evaluation.metrics import Label, is_positive
-from svmproba.evaluation.rates import rate_curve
+from svmproba.evaluation._metrics import Label, is_positive
+from svmproba.evaluation._rates import rate_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

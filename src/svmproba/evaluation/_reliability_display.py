@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba.evaluation._calibration import ReliabilityCurve, Strategy, reliability_curve
 from svmproba.evaluation._classifiers import column_of, last_step
 from svmproba.evaluation._drawing import (
     GUIDE_COLOR,
@@ -17,8 +18,7 @@ from svmproba.evaluation._drawing import (
     wrapped,
     write_legend,
 )
-from svmproba.evaluation.calibration import ReliabilityCurve, Strategy, reliability_curve
-from svmproba.evaluation.metrics import Label, positive_label
+from svmproba.evaluation._metrics import Label, positive_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import _safe_indexing
 
+from svmproba.evaluation._calibration import brier_decomposition, calibration_error
+from svmproba.evaluation._checks import (
+    Calls,
+    check_calls,
+    check_columns,
+    check_probabilities,
+    check_size,
+)
 from svmproba.evaluation._classifiers import is_calibrated
+from svmproba.evaluation._limits import auc_limits, mean_limits
+from svmproba.evaluation._metrics import class_mse, mse
 from svmproba.evaluation._report_model import class_names, drivers, facts
 from svmproba.evaluation._report_records import (
     DEMANDS,
@@ -24,16 +34,6 @@ from svmproba.evaluation._report_records import (
     shares_with_limits,
     take_steps,
 )
-from svmproba.evaluation.calibration import brier_decomposition, calibration_error
-from svmproba.evaluation.checks import (
-    Calls,
-    check_calls,
-    check_columns,
-    check_probabilities,
-    check_size,
-)
-from svmproba.evaluation.limits import auc_limits, mean_limits
-from svmproba.evaluation.metrics import class_mse, mse
 
 Floats = NDArray[np.float64]
 

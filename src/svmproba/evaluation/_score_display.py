@@ -28,7 +28,7 @@ from svmproba.evaluation._drawing import (
     wrapped,
     write_legend,
 )
-from svmproba.evaluation.metrics import Label, is_positive
+from svmproba.evaluation._metrics import Label, is_positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

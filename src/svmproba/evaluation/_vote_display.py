@@ -18,8 +18,8 @@ from svmproba.evaluation._drawing import (
     shortened,
     tidy,
 )
+from svmproba.evaluation._metrics import Label
 from svmproba.evaluation._score_display import member_votes
-from svmproba.evaluation.metrics import Label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ Counts (rows, attributes, positives) agree with the paper's Table 1 except where
 
 Attributes that are codes without an order are declared in ``nominal`` and become categories, as
 do columns of text. Codes with an order (absenteeism's ``Education``, churn's ``Age Group``) stay
-numbers. With :func:`svmproba.paper.preprocessing.make_preprocessor` the columns come to
+numbers. With :func:`svmproba.preparation.preprocessing.make_preprocessor` the columns come to
 absenteeism 66, adult 105, australian 42, careval 21, german 61, heart 24, productivity 34, fewer
 where a training part lacks a rare category; the others have no categories.
 """

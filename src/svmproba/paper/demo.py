@@ -18,9 +18,9 @@ from svmproba.evaluation._score_display import best_theta_scores
 from svmproba.paper import figures
 from svmproba.paper.datasets import load_dataset
 from svmproba.paper.methods import best_theta_proba
-from svmproba.paper.preprocessing import make_preprocessor
 from svmproba.paper.protocol import Summary, out_of_fold, positive_proba, summarise
 from svmproba.paper.tables import printed
+from svmproba.preparation.preprocessing import make_preprocessor
 
 CLASS_NAMES = ("benign", "malignant")
 N_FOLDS = 10

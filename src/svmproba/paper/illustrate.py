@@ -16,10 +16,10 @@ from svmproba.evaluation._score_display import best_theta_scores
 from svmproba.paper import paper_figures
 from svmproba.paper.comparison import ComparedTable, compare, stored_results
 from svmproba.paper.kfold_votes import kfold_scores
-from svmproba.paper.preprocessing import make_preprocessor
 from svmproba.paper.protocol import cut_parts
 from svmproba.paper.reproduce import Plan, Table
 from svmproba.paper.store import Store
+from svmproba.preparation.preprocessing import make_preprocessor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

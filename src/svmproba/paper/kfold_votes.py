@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba.bootstrap.votes import vote_shares
-from svmproba.solvers.engine import fit_ensemble
+from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import fit_features
 
 Floats = NDArray[np.float64]

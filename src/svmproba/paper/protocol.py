@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from svmproba.evaluation import class_mse, mse
-from svmproba.paper.preprocessing import make_preprocessor
+from svmproba.preparation.preprocessing import make_preprocessor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,7 +151,7 @@ def out_of_fold(
     ----------
     estimator : classifier
         Cloned and fitted once on each training part, after
-        :func:`~svmproba.paper.preprocessing.make_preprocessor` learned on that part.
+        :func:`~svmproba.preparation.preprocessing.make_preprocessor` learned on that part.
     X : pandas DataFrame of shape (n, n_attributes)
     y : ndarray of shape (n,)
         1 for the class of interest, 0 for the other.

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from svmproba.paper.datasets import DATASETS
 from svmproba.paper.methods import FAMILIES, recipe_of
-from svmproba.paper.preprocessing import make_preprocessor
 from svmproba.paper.protocol import Part, cut_parts
 from svmproba.paper.store import Cell, Result, Store
+from svmproba.preparation.preprocessing import make_preprocessor
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ from svmproba.links import (
     VennAbersLink,
     WahbaLink,
 )
-from svmproba.links.beta import _LEAST
+from svmproba.links._beta import _LEAST
 from svmproba.persistence._onnx_graph import Graph
 
 

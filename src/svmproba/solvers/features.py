@@ -45,7 +45,7 @@ from svmproba.solvers.kernels import (
     kernel_matrix,
     resolve_gamma,
 )
-from svmproba.solvers.threads import blas_threads
+from svmproba.solvers.runtime.threads import blas_threads
 
 PIVOT_BLOCK = 100
 """Landmarks drawn at once beyond `exact_limit`."""

@@ -31,7 +31,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .compiled import JIT, lean_entry
+from svmproba.solvers.core.compiled import JIT, lean_entry
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,7 +50,7 @@ _GROWTH = 1e-5
 class Problem(NamedTuple):
     """What all models share."""
 
-    table: Any  #: signed rows, see :mod:`svmproba.solvers.rows`
+    table: Any  #: signed rows, see :mod:`svmproba.solvers.core.rows`
     d: int  #: column of the bias
     signs: Array  #: (n,), labels in {-1, +1}
     targets: Array  #: (n,), wanted margins

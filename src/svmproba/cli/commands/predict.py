@@ -1,0 +1,166 @@
+"""``svmproba predict``: probabilities and decisions for the records of a table."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from svmproba.cli import options
+from svmproba.cli.errors import InputError, Outcome, Voice, conduct
+from svmproba.cli.output.files import STANDARD, check_target, table_writer
+from svmproba.cli.output.progress import tell_progress
+
+INTERVALS = ("sampling", "simulation", "venn_abers")
+
+
+def predict(
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[
+        str, typer.Option(help="File, .parquet or .csv; - writes CSV to standard output.")
+    ] = STANDARD,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns to pass on, separated by commas.")
+    ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(help=f"Interval of the probability: {', '.join(INTERVALS)}. Slower."),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of the interval.")] = 0.95,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="An unknown category is an error.")
+    ] = False,
+    lenient: Annotated[
+        bool,
+        typer.Option(
+            "--lenient",
+            help="Cells that are not numbers count as missing; a column of unknown categories "
+            "alone is no error.",
+        ),
+    ] = False,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    no_header: options.NoHeader = False,
+    jobs: options.Jobs = -1,
+    force: options.Force = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Score the records of a table with a model of svmproba fit.
+
+    Writes a row for each record, in their order: the columns of --keep, probability, low and high
+    with --interval, decision, and expected_cost where the model has costs. Works in chunks: tables
+    of any length need the same memory.
+    """
+
+    def work(voice: Voice) -> Outcome:
+        if out == STANDARD and json:
+            raise InputError("--json needs standard output: give a file with --out")
+        check_target(out, (".parquet", ".csv"), inputs=[model, data], force=force)
+        if interval is not None and interval not in INTERVALS:
+            raise InputError(f"--interval must be of {', '.join(INTERVALS)}; got {interval!r}")
+        if not 0 < confidence < 1:
+            raise InputError(f"--confidence must be between 0 and 1; got {confidence:g}")
+        pipeline, about = load_model(model)
+        pipeline[-1].set_params(n_jobs=options.check_jobs(jobs))
+        return _predict(
+            voice,
+            pipeline,
+            about,
+            data,
+            out,
+            options.reading_of(separator, encoding, no_header, decimal, thousands),
+            force,
+            keep=[keep or ""],
+            interval=interval,
+            confidence=confidence,
+            strict=strict,
+            lenient=lenient,
+        )
+
+    raise typer.Exit(conduct(work, as_json=json, debug=debug))
+
+
+def load_model(path: str) -> tuple[Any, dict[str, Any]]:
+    """Load a model of ``svmproba fit`` and what was saved with it.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    model : Pipeline
+    about : dict
+
+    Raises
+    ------
+    InputError
+        Where the file is no such model.
+    """
+    from svmproba import load, read_about
+
+    if not Path(path).is_file():
+        raise InputError(f"there is no model file {path!r}")
+    try:
+        model, about = load(path), read_about(path)["about"]
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    if not isinstance(about, dict) or "columns" not in about or not hasattr(model, "steps"):
+        raise InputError(f"{path} holds a model that was not made by svmproba fit")
+    return model, about
+
+
+def _predict(
+    voice: Voice,
+    model: Any,
+    about: dict[str, Any],
+    data: str,
+    out: str,
+    reading: Any,
+    force: bool,
+    **how: Any,
+) -> Outcome:
+    from svmproba.cli.input.tables import open_table
+    from svmproba.cli.scoring import Scorer
+
+    with open_table(data, reading) as table:
+        scorer = Scorer(model, about, table, **how)
+        started = time.monotonic()
+        n_rows = _score_all(voice, scorer, table, out, force)
+    scorer.warn(voice)
+    seconds = time.monotonic() - started
+    if not n_rows:
+        voice.warn(f"{table.name} has no records")
+    where = "standard output" if out == STANDARD else out
+    voice.note(f"{n_rows:,} rows written to {where}, {n_rows / max(seconds, 1e-9):,.0f} a second")
+    return Outcome(
+        {
+            "out": out,
+            "rows": n_rows,
+            "seconds": seconds,
+            "columns": scorer.schema.names,
+            "oddities": [oddity.to_dict() for oddity in scorer.oddities.values()],
+        }
+    )
+
+
+def _score_all(voice: Voice, scorer: Any, table: Any, out: str, force: bool) -> int:
+    """Score chunk by chunk; gives the number of records."""
+    n_rows = before = 0
+    with (
+        tell_progress("predict", table.size, "", voice.check) as advance,
+        table_writer(out, scorer.schema, overwrite=force) as write,
+    ):
+        for chunk in table.chunks(scorer.columns):
+            write(scorer.score(chunk))
+            n_rows += chunk.batch.num_rows
+            advance(table.position - before, f"{n_rows:,} rows")
+            before = table.position
+        scorer.check_all()
+    return n_rows

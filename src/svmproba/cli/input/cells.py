@@ -1,0 +1,213 @@
+"""Cells as numbers or as words, whatever the file had; what cannot be one is pointed out."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from svmproba.cli.input.numerals import NumberFormat, best_formats
+from svmproba.cli.input.tables import MISSING, Reading
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+PLAIN = NumberFormat()
+#: Cells that mean the same, whoever wrote them: of numbers, truth values and midnight.
+_SAME_WORDS = (
+    (r"^([-+]?\d+)\.0*$", r"\1"),
+    (r"^(?i:true)$", "True"),
+    (r"^(?i:false)$", "False"),
+    (r"^(\d{4}-\d{2}-\d{2})[ T]00:00:00(?:\.0*)?$", r"\1"),
+    (r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2}(?:\.\d*[1-9])?)(?:\.?0*)$", r"\1 \2"),
+)
+
+
+class Numbers(NamedTuple):
+    """A column as numbers.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+        NaN where the cell is missing or bad.
+    bad : ndarray of bool of shape (n,)
+        Cells that are neither missing nor a finite number.
+    """
+
+    values: Floats
+    bad: Bools
+
+
+def is_text(column: Any) -> bool:
+    """Whether the cells are strings."""
+    kind = column.type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def flat(column: Any) -> Any:
+    """Column of Arrow in one piece; dictionaries are written out, odd strings made plain."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = pa.concat_arrays(column.chunks)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    return column
+
+
+def tidied(strings: Any) -> Any:
+    """Strings without spaces around them; null where they stand for a missing cell."""
+    strings = pc.utf8_trim_whitespace(strings)
+    missing = pc.is_in(strings, value_set=pa.array(MISSING, strings.type))
+    return pc.if_else(missing, pa.scalar(None, strings.type), strings)
+
+
+def to_numbers(column: Any, written: NumberFormat = PLAIN, *, booleans: bool = True) -> Numbers:
+    """Read a column as numbers.
+
+    Parameters
+    ----------
+    column : pyarrow array or chunked array
+    written : NumberFormat, default=NumberFormat()
+        How numbers are written in text.
+    booleans : bool, default=True
+        Whether the words true and false are 1 and 0, as they are in a column of that type.
+
+    Returns
+    -------
+    Numbers
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from svmproba.cli.input.cells import to_numbers
+    >>> to_numbers(pa.array(["1", " 2.5", "?", "many"]))
+    Numbers(values=array([1. , 2.5, nan, nan]), bad=array([False, False, False,  True]))
+    """
+    column = flat(column)
+    kind = column.type
+    if is_text(column):
+        values = _parse(column, written, booleans)
+        given = ~np.isnan(values) | _is_given(column)
+        bad = given & ~np.isfinite(values)
+    elif pa.types.is_null(kind) or pa.types.is_boolean(kind):
+        values = column.cast(pa.int8()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        bad = np.zeros(len(column), dtype=bool)
+    elif _is_number(kind):
+        if pa.types.is_float32(kind) or pa.types.is_decimal(kind):
+            # As text has it: 0.1 of 32 bits is 0.1, and a decimal becomes the nearest float.
+            column = column.cast(pa.string())
+        # A NaN of the file is a missing cell, as in pandas.
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        # Nobody knows whether a plain 0.12 is 12 %.
+        bad = ~np.isnan(values) if written.unit == "%" else np.isinf(values)
+    else:
+        return to_numbers(to_words(column), written)
+    return Numbers(np.where(bad, np.nan, values), bad)
+
+
+def formats_of(column: Any, reading: Reading) -> list[NumberFormat]:
+    """Find how a column writes its numbers.
+
+    Parameters
+    ----------
+    column : pyarrow array or chunked array
+    reading : Reading
+        What the user said about it.
+
+    Returns
+    -------
+    list of NumberFormat
+        One, or two where the cells do not tell.
+    """
+    base = NumberFormat(reading.decimal or ".", reading.thousands or "")
+    column = flat(column)
+    if not is_text(column) or not to_numbers(column, base, booleans=False).bad.any():
+        return [base]
+    counts = pc.value_counts(tidied(column.cast(pa.string())).drop_null())
+    n = counts.field("counts").to_numpy(zero_copy_only=False)
+    return best_formats(counts.field("values"), n, reading.decimal, reading.thousands)
+
+
+def _parse(strings: Any, written: NumberFormat, booleans: bool) -> Floats:
+    """Numbers in strings, NaN where there is none; the first way is fast, the last one patient."""
+    if written == PLAIN:
+        for prepare in (lambda cells: cells, tidied):
+            with contextlib.suppress(pa.ArrowInvalid):
+                return np.array(prepare(strings).cast(pa.float64()).to_numpy(zero_copy_only=False))
+    words = tidied(strings.cast(pa.string()))
+    if booleans:
+        for word, number in (("true", "1"), ("false", "0")):
+            words = pc.replace_substring_regex(words, f"^(?i:{word})$", number)
+    if written != PLAIN:
+        return np.array(written.plain(words).cast(pa.float64()).to_numpy(zero_copy_only=False))
+    patient = pd.to_numeric(words.to_pandas(), errors="coerce")
+    return patient.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _is_given(strings: Any) -> Bools:
+    return np.asarray(pc.is_valid(tidied(strings)).to_numpy(zero_copy_only=False))
+
+
+def to_words(column: Any) -> Any:
+    """Read a column as words: categories are compared as text.
+
+    Parameters
+    ----------
+    column : pyarrow array or chunked array
+
+    Returns
+    -------
+    pyarrow.StringArray
+        Null where the cell is missing. Whole numbers have no decimals, and what is true or false
+        is ``True`` or ``False``: the same cell is the same word, whatever type the file gives it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from svmproba.cli.input.cells import to_words
+    >>> to_words(pa.array([1.0, None, 2.5])).to_pylist()
+    ['1', None, '2.5']
+    >>> to_words(pa.array(["1.0", "?", "true"])).to_pylist()
+    ['1', None, 'True']
+    """
+    column = flat(column)
+    if pa.types.is_null(column.type):
+        return column.cast(pa.string())
+    if pa.types.is_temporal(column.type) or isinstance(column, pa.ExtensionArray):
+        cells = column.to_pandas()
+        column = pa.array(cells.astype(str).where(cells.notna(), None), pa.string())
+    column = column.dictionary_encode()
+    return _words(column.dictionary).take(column.indices)
+
+
+def _words(cells: Any) -> Any:
+    """Words of some cells that are all different."""
+    if pa.types.is_floating(cells.type):
+        # As Python and pandas write them, which Arrow does not.
+        texts = cells.to_numpy(zero_copy_only=False).astype(str)
+        cells = pa.array(texts.tolist(), pa.string())
+    try:
+        words = tidied(cells.cast(pa.string()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        words = tidied(pa.array([str(cell) for cell in cells.to_pylist()], pa.string()))
+    for pattern, word in _SAME_WORDS:
+        words = pc.replace_substring_regex(words, pattern, word)
+    return words
+
+
+def looks_nested(kind: Any) -> bool:
+    """Whether a cell holds more than one value, or bytes."""
+    return bool(pa.types.is_nested(kind) or pa.types.is_binary(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))

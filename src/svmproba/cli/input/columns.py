@@ -1,0 +1,296 @@
+"""What each column of a table is: numbers, categories, or better left out; and what to doubt."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from svmproba.cli.errors import InputError
+from svmproba.cli.input.cells import (
+    Bools,
+    Floats,
+    flat,
+    formats_of,
+    looks_nested,
+    to_numbers,
+    to_words,
+)
+from svmproba.cli.input.numerals import NumberFormat, look_like_numbers
+from svmproba.cli.input.roles import CATEGORICAL, DROPPED, NUMERIC, Column, Wishes
+from svmproba.cli.input.tables import Reading, shorten
+from svmproba.evaluation._checks import column_auc, leak_in_words, leak_limit
+
+#: A column whose cells are numbers but for so small a share is numeric; the others are missing.
+SHARE_NOT_NUMBERS = 0.1
+#: So few different cells are categories where some are not numbers.
+FEW_CATEGORIES = 20
+#: Fewer records say nothing of identifiers.
+LEAST_RECORDS = 20
+#: Numbers without a pair alike are suspicious where so many were to be expected.
+PAIRS_EXPECTED = 5
+#: More categories than this are pointed out; more than that are not used.
+MANY_CATEGORIES, TOO_MANY_CATEGORIES = 50, 500
+
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?"
+    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?|-?\d+ days.*"
+)
+_IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|nr|no|number|key|uuid|guid|index)$|[a-z]I[dD]$")
+
+
+def plan_columns(
+    table: Any,
+    positive: Bools,
+    *,
+    wishes: Wishes | None = None,
+    reading: Reading | None = None,
+    rows: NDArray[np.intp] | None = None,
+) -> list[Column]:
+    """Decide what each column is.
+
+    Parameters
+    ----------
+    table : pyarrow.Table of n records
+        Without the target.
+    positive : ndarray of bool of shape (n,)
+        Which records are of the class of interest: to find columns that know the outcome.
+    wishes : Wishes, default=None
+        What the user decided; it is obeyed, and doubted aloud.
+    reading : Reading, default=None
+        Signs of numbers in text.
+    rows : ndarray of shape (n,), default=None
+        Numbers of the records in the file, for messages; by default 1, 2, …
+
+    Returns
+    -------
+    list of Column
+        In the order of the table.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa
+    >>> from svmproba.cli.input.columns import plan_columns
+    >>> table = pa.table({"age": [31, 44, None, 44], "job": ["a", "b", "a", "a"]})
+    >>> [(c.name, c.role) for c in plan_columns(table, np.array([True, False, True, False]))]
+    [('age', 'numeric'), ('job', 'categorical')]
+    """
+    wishes, reading = wishes or Wishes(), reading or Reading()
+    rows = np.arange(1, table.num_rows + 1) if rows is None else rows
+    plan = []
+    for name in table.column_names:
+        cells = flat(table.column(name))
+        if name in wishes.drop:
+            plan.append(Column(name, DROPPED, "as you asked"))
+        elif looks_nested(cells.type):
+            plan.append(Column(name, DROPPED, f"cells of type {cells.type}"))
+        elif name in wishes.categorical:
+            plan.append(_categorical(name, to_words(cells), positive, asked=True))
+        else:
+            asked = name in wishes.numeric
+            with np.errstate(over="ignore"):  # numbers too large are refused later, by their row
+                plan.append(_guess(name, cells, positive, reading, rows, asked))
+    return plan
+
+
+def _guess(
+    name: str,
+    cells: Any,
+    positive: Bools,
+    reading: Reading,
+    rows: NDArray[np.intp],
+    asked: bool,
+) -> Column:
+    if not asked and pa.types.is_temporal(cells.type):
+        return _dropped(name, to_words(cells), "dates", _DATES)
+    if not asked and pa.types.is_boolean(cells.type):
+        return _categorical(name, to_words(cells), positive)
+    formats = formats_of(cells, reading)
+    if len(formats) > 1:
+        doubt = _two_ways(cells, formats)
+        if asked:
+            raise InputError(f"--numeric: column {name!r}: {doubt}")
+        return _dropped(name, to_words(cells), "numbers in doubt", f"{doubt}; it is left out")
+    (written,) = formats
+    if asked:
+        return _numeric(name, cells, positive, written, reading, rows, asked=True)
+    numbers = to_numbers(cells, written, booleans=False)
+    n_given = np.count_nonzero(~np.isnan(numbers.values)) + np.count_nonzero(numbers.bad)
+    if n_given == 0:
+        return Column(name, DROPPED, "empty", n_missing=len(rows))
+    n_bad = np.count_nonzero(numbers.bad)
+    if not n_bad:
+        return _numeric(name, cells, positive, written, reading, rows)
+    words = to_words(cells)
+    # Where there are few different cells, such as 0, 1, 2, 3+, each has a meaning.
+    if len(pc.unique(words)) > FEW_CATEGORIES:
+        if n_bad <= SHARE_NOT_NUMBERS * n_given:
+            return _numeric(name, cells, positive, written, reading, rows)
+        if n_bad <= n_given / 2:
+            doubt = f"{_not_numbers(cells, numbers.bad, rows)}; say --numeric or --categorical"
+            return _dropped(name, words, "numbers and words", doubt)
+    return _categorical(name, words, positive)
+
+
+_DATES = "it looks like dates: turn it into numbers, such as days before the decision"
+_FORMATS = "it looks like numbers that are not all written alike (--decimal, --thousands)"
+
+
+def _two_ways(cells: Any, formats: list[NumberFormat]) -> str:
+    """Show a cell that two formats read as different numbers."""
+    first, second = (to_numbers(cells, written).values for written in formats)
+    k = int((first != second).argmax())
+    said = [
+        f"{values[k]:.10g} ({written})"
+        for values, written in zip((first, second), formats, strict=True)
+    ]
+    return f"{str(to_words(cells)[k])!r} may be {' or '.join(said)}: say which"
+
+
+def _numeric(
+    name: str,
+    cells: Any,
+    positive: Bools,
+    written: NumberFormat,
+    reading: Reading,
+    rows: NDArray[np.intp],
+    asked: bool = False,
+) -> Column:
+    values, bad = to_numbers(cells, written)
+    given = values[~np.isnan(values)]
+    distinct = np.unique(given)
+    counts: dict[str, Any] = {"n_missing": int(np.isnan(values).sum()), "n_distinct": len(distinct)}
+    counts["format"] = written
+    doubts = _written_so(name, cells, values, written, reading)
+    if bad.any():
+        if asked and not len(given):
+            raise InputError(f"--numeric: column {name!r}: {_not_numbers(cells, bad, rows)}")
+        doubts.append(f"{_not_numbers(cells, bad, rows)}; such cells count as missing")
+    if not asked:
+        if len(distinct) <= 1:
+            always = f"constant: always {given[0]:g}" if len(given) else "no numbers"
+            return Column(name, DROPPED, always, **counts, warnings=doubts)
+        if is_running_number(values):
+            doubts.append(f"it looks like a running number: it is left out; --numeric {name!r}")
+            return Column(name, DROPPED, "identifier", **counts, warnings=doubts)
+        if _all_whole(given) and len(distinct) == len(values) >= LEAST_RECORDS:
+            if _IDENTIFIER.search(name):
+                doubts.append("every record has its own: it is left out as an identifier")
+                return Column(name, DROPPED, "identifier", **counts, warnings=doubts)
+            # Whole numbers drawn from this range would have had so many pairs alike.
+            if len(values) ** 2 / (2 * np.ptp(values)) > PAIRS_EXPECTED:
+                doubts.append(f"every record has its own: is it an identifier? --drop {name!r}")
+    doubts += leak_of(values, positive)
+    reason = "as you asked" if asked else "numbers"
+    if written.unit:
+        reason += f" in {written.unit}"
+    return Column(name, NUMERIC, reason, **counts, warnings=doubts)
+
+
+def _written_so(
+    name: str, cells: Any, values: Floats, written: NumberFormat, reading: Reading
+) -> list[str]:
+    """Doubt a format that nobody asked for: show how one cell is read."""
+    base = NumberFormat(reading.decimal or ".", reading.thousands or "", written.unit)
+    if written == base:
+        return []
+    k = int((to_numbers(cells, base).bad & ~np.isnan(values)).argmax())
+    return [
+        f"{str(flat(cells)[k])!r} is read as {values[k]:.10g} ({written}); if these are no "
+        f"numbers: --categorical {name!r}"
+    ]
+
+
+def _not_numbers(cells: Any, bad: Bools, rows: NDArray[np.intp]) -> str:
+    first = int(bad.argmax())
+    cell = shorten(str(to_words(cells)[first]), 30)
+    n = int(bad.sum())
+    are = "cell is not a number" if n == 1 else "cells are not numbers"
+    return f"{n} {are}, the first in row {rows[first]}: {cell!r}"
+
+
+def is_running_number(values: Floats) -> bool:
+    """Whether they count the records: whole, all different, without a gap or in order."""
+    if len(values) < LEAST_RECORDS or np.isnan(values).any() or not _all_whole(values):
+        return False
+    if np.ptp(values) == len(values) - 1 and len(np.unique(values)) == len(values):
+        return True
+    steps = np.diff(values)
+    return bool((steps > 0).all() or (steps < 0).all())
+
+
+def _all_whole(values: Floats) -> bool:
+    return bool((values == np.round(values)).all())
+
+
+def _categorical(name: str, words: Any, positive: Bools, asked: bool = False) -> Column:
+    counts = pc.value_counts(words.drop_null())
+    distinct = counts.field("values").to_pylist()
+    tally: dict[str, Any] = {"n_missing": words.null_count, "n_distinct": len(distinct)}
+    n_given = len(words) - words.null_count
+    if asked:
+        return Column(name, CATEGORICAL, "as you asked", **tally, warnings=_leak(words, positive))
+    if len(distinct) <= 1:
+        always = f"constant: always {shorten(distinct[0], 20)!r}" if distinct else "empty"
+        return Column(name, DROPPED, always, **tally)
+    sample = distinct[:200]
+    if all(_DATE.fullmatch(word) for word in sample):
+        return _dropped(name, words, "dates", _DATES)
+    enough = n_given >= LEAST_RECORDS
+    if enough and len(distinct) > n_given / 2:
+        if np.mean([len(word.split()) for word in sample]) >= 4:
+            return _dropped(name, words, "free text", "it looks like free text: it is left out")
+        if look_like_numbers(pa.array(sample)).mean() > 1 - SHARE_NOT_NUMBERS:
+            return _dropped(name, words, "numbers in doubt", f"{_FORMATS}: it is left out")
+        own = "every record has its own" if len(distinct) == n_given else "few records share one"
+        return _dropped(name, words, "identifier", f"{own}: it is left out as an identifier")
+    if len(distinct) > TOO_MANY_CATEGORIES:
+        said = f"it has {len(distinct)} categories: it is left out; --categorical {name!r} keeps it"
+        return _dropped(name, words, "too many categories", said)
+    doubts = []
+    if len(distinct) > MANY_CATEGORIES:
+        doubts.append(f"it has {len(distinct)} categories, each of which becomes a column")
+    if look_like_numbers(pa.array(sample)).all():
+        doubts.append(_FORMATS)
+    doubts += _leak(words, positive)
+    return Column(name, CATEGORICAL, f"{len(distinct)} categories", **tally, warnings=doubts)
+
+
+def _dropped(name: str, words: Any, reason: str, doubt: str) -> Column:
+    n_distinct = len(pc.unique(words.drop_null()))
+    return Column(name, DROPPED, reason, words.null_count, n_distinct, [doubt])
+
+
+def leak_of(values: Floats, positive: Bools) -> list[str]:
+    """Doubt a column that almost alone separates the classes.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        NaN where missing: whether it is missing may tell the class, too.
+    positive : ndarray of bool of shape (n,)
+
+    Returns
+    -------
+    list of str
+        One doubt, or none.
+    """
+    if not positive.any() or positive.all() or len(positive) < LEAST_RECORDS:
+        return []
+    area = column_auc(values, positive)
+    n_plus = int(positive.sum())
+    return [leak_in_words(area)] if area >= leak_limit(n_plus, len(positive) - n_plus) else []
+
+
+def _leak(words: Any, positive: Bools) -> list[str]:
+    """Doubt a column of categories, put in order by their share of positives."""
+    codes = pd.factorize(words.to_pandas(), use_na_sentinel=False)[0]
+    n = np.bincount(codes)
+    # Rare categories separate anything: they take the share of all records.
+    shares = (np.bincount(codes, positive) + 3 * positive.mean()) / (n + 3)
+    return leak_of(shares[codes], positive)

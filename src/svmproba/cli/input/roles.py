@@ -1,0 +1,144 @@
+"""What is done with a column: what the user decided, what was decided, and names that are none."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from svmproba.cli.errors import InputError
+from svmproba.cli.input.cells import PLAIN, Floats
+from svmproba.cli.input.numerals import NumberFormat
+from svmproba.cli.input.tables import Reading, TableFile
+
+NUMERIC, CATEGORICAL, DROPPED = "numeric", "categorical", "dropped"
+#: Larger numbers are refused: their squares, and sums of these, must be finite.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is done with one column, and why.
+
+    Attributes
+    ----------
+    name : str
+    role : {"numeric", "categorical", "dropped"}
+    reason : str
+    n_missing, n_distinct : int
+        Missing cells, and different values without them.
+    warnings : list of str
+        What to doubt.
+    format : NumberFormat
+        How its numbers are written, where they are text.
+    """
+
+    name: str
+    role: str
+    reason: str
+    n_missing: int = 0
+    n_distinct: int = 0
+    warnings: list[str] = field(default_factory=list)
+    format: NumberFormat = PLAIN
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as JSON has it."""
+        return {**asdict(self), "format": self.format._asdict()}
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Columns that the user decided on."""
+
+    drop: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+
+    def of_columns(self, columns: Sequence[str], where: str) -> Wishes:
+        """Take lists apart; refuse names that are in no column, or in two wishes."""
+        found = {}
+        for option in ("drop", "numeric", "categorical"):
+            found[option] = split_names(getattr(self, option), columns)
+            for name in found[option]:
+                check_column(name, columns, where, f"--{option}")
+        wishes = [name for names in found.values() for name in names]
+        twice = sorted({name for name in wishes if wishes.count(name) > 1})
+        if twice:
+            raise InputError(f"column {twice[0]!r} is named more than once by the options")
+        return Wishes(**found)
+
+
+def split_names(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Take lists with commas apart, but for names of columns that have commas.
+
+    Examples
+    --------
+    >>> from svmproba.cli.input.roles import split_names
+    >>> split_names(["a, b", "income, net"], ["a", "b", "income, net"])
+    ('a', 'b', 'income, net')
+    """
+    names: list[str] = []
+    for text in given:
+        names += [text] if text in columns else [name.strip() for name in text.split(",")]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def check_column(name: str, columns: Sequence[str], where: str, option: str) -> None:
+    """Refuse a name that no column has, with the one that was perhaps meant."""
+    if name in columns:
+        return
+    lower = {column.lower(): column for column in columns}
+    near = difflib.get_close_matches(name.lower(), lower, n=1)
+    hint = f", did you mean {lower[near[0]]!r}?" if near else "."
+    listed = ", ".join(map(repr, columns[:20])) + (", …" if len(columns) > 20 else "")
+    raise InputError(f"{option}: {where} has no column {name!r}{hint} It has {listed}")
+
+
+def check_needed(needed: Sequence[str], table: TableFile) -> None:
+    """Refuse a table that lacks columns that a model needs."""
+    missing = [name for name in needed if name not in table.columns]
+    if missing:
+        n, listed = len(missing), ", ".join(map(repr, missing[:10]))
+        more = f" and {n - 10} more" if n > 10 else ""
+        raise InputError(
+            f"{table.name} lacks {'a column' if n == 1 else f'{n} columns'} that the model needs: "
+            f"{listed}{more}; it has {', '.join(map(repr, table.columns[:20]))}"
+        )
+
+
+def columns_of(about: dict[str, Any], reading: Reading) -> list[Column]:
+    """Columns that a model uses, with the format that their numbers have in a new table.
+
+    Parameters
+    ----------
+    about : dict
+        What was saved with the model.
+    reading : Reading
+        What the user said about the new table: it goes before what was found at the fit.
+
+    Returns
+    -------
+    list of Column
+    """
+    columns = []
+    for saved in about["columns"]:
+        if saved["role"] != DROPPED:
+            decimal, thousands, unit = NumberFormat(**saved["format"])
+            decimal = reading.decimal or decimal
+            thousands = reading.thousands or thousands.replace(decimal, "")
+            columns.append(Column(**{**saved, "format": NumberFormat(decimal, thousands, unit)}))
+    return columns
+
+
+def check_range(values: Floats, where: Callable[[int], str], name: str) -> None:
+    """Refuse numbers that are too large to compute with, by row and column."""
+    large = np.abs(values) > LARGEST  # NaN is not
+    if large.any():
+        k = int(large.argmax())
+        raise InputError(
+            f"{where(k)}, column {name!r}: {values[k]:g} is too large; numbers must lie between "
+            f"-{LARGEST:g} and {LARGEST:g}"
+        )

@@ -1,0 +1,352 @@
+"""Tables from CSV and Parquet files or standard input, in chunks: memory stays bounded."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from svmproba.cli.errors import InputError
+from svmproba.cli.input.csv_blocks import Decoded, Lines, read_block, whole_records
+from svmproba.cli.input.csv_text import (
+    check_looks_like_text,
+    check_names,
+    encoding_of,
+    guess_separator,
+    separator_line,
+    split_header,
+)
+from svmproba.cli.output.files import STANDARD
+
+#: Cells that count as missing, after spaces around them are taken away.
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "#N/A")
+#: Records of Parquet that are read at a time.
+CHUNK_ROWS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is to be read.
+
+    Attributes
+    ----------
+    separator : str or None
+        None: guessed from the first lines.
+    encoding : str or None
+        None: UTF-8, or UTF-16 where a byte order mark says so.
+    header : bool
+        Whether the first line has the names; without one they are ``column1``, ``column2``, …
+    decimal : {".", ",", None}
+        Sign before the decimals of numbers in text; None: each column tells.
+    thousands : {",", ".", " ", "'", None}
+        Sign between thousands of numbers in text; None: each column tells.
+    """
+
+    separator: str | None = None
+    encoding: str | None = None
+    header: bool = True
+    decimal: str | None = None
+    thousands: str | None = None
+
+
+class Chunk(NamedTuple):
+    """Some records.
+
+    Attributes
+    ----------
+    first_row : int
+        Number of the first, from 1.
+    batch : pyarrow.RecordBatch
+    lines : Lines or None
+        Where they are in a file that has lines.
+    """
+
+    first_row: int
+    batch: Any
+    lines: Lines | None = None
+
+    def place(self, row: int) -> str:
+        """Name a record for people: its number and, where there is one, its line."""
+        if self.lines is None:
+            return f"row {row}"
+        return f"row {row} (line {self.lines.of(row - self.first_row)})"
+
+
+class TableFile:
+    """A table that can be read once, from start to end.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    columns : list of str
+    reading : Reading
+    size, position : int or None
+        Bytes or records of the whole, and how many were read; size is None where nobody knows.
+    """
+
+    name: str
+    columns: list[str]
+    reading: Reading = Reading()
+    size: int | None = None
+    position: int = 0
+
+    def chunks(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+        """Read some columns, by default all."""
+        raise NotImplementedError
+
+    def type_of(self, column: str) -> Any:
+        """Arrow's type of a column."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the file."""
+        raise NotImplementedError
+
+    def __enter__(self) -> TableFile:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def open_table(source: str, reading: Reading | None = None) -> TableFile:
+    """Open a table and read its names of columns.
+
+    Parameters
+    ----------
+    source : str
+        File of CSV, of compressed CSV (``.gz``) or of Parquet; ``"-"``: CSV on standard input.
+    reading : Reading, default=None
+        How to read it.
+
+    Returns
+    -------
+    TableFile
+
+    Raises
+    ------
+    InputError
+        Where there is no such table.
+    """
+    reading = reading or Reading()
+    if source == STANDARD:
+        return CsvTable("standard input", sys.stdin.buffer, reading)
+    path = Path(source)
+    try:
+        file: IO[bytes] = path.open("rb")
+        start = file.read(4)
+        file.seek(0)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {source!r}") from None
+    except OSError as error:
+        raise InputError(f"{source} cannot be read: {error.strerror}") from error
+    if start == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
+        file.close()
+        return ParquetTable(path, reading)
+    return CsvTable(source, file, reading, path)
+
+
+class CsvTable(TableFile):
+    """Records of CSV text."""
+
+    def __init__(
+        self, name: str, file: IO[bytes], reading: Reading, path: Path | None = None
+    ) -> None:
+        self.name, self.reading, self._path, self._file = name, reading, path, file
+        compressed = path is not None and path.suffix == ".gz"
+        content: Any = gzip.GzipFile(fileobj=file) if compressed else file
+        if path is not None:
+            self.size = path.stat().st_size
+        try:
+            self._begin(content, reading)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, content: Any, reading: Reading) -> None:
+        """Read the header."""
+        try:
+            head = read_block(content)
+        except (OSError, EOFError) as error:
+            raise InputError(f"{self.name} cannot be read: {error}") from error
+        check_looks_like_text(self.name, head, reading.encoding)
+        decoded = Decoded(self.name, content, encoding_of(head, reading.encoding))
+        self._blocks = decoded.blocks(head)
+        first = next(self._blocks)
+        text = first.decode(errors="ignore")
+        said, text, n_skipped = separator_line(text)
+        self.separator = reading.separator or said or guess_separator(text)
+        self._newline = b"\n" if b"\n" in first else b"\r"
+        header = split_header(self.name, text, self.separator, reading.header)
+        self.columns = header.columns
+        begin = n_skipped + header.n_bytes
+        self._first_line = 1 + first.count(self._newline, 0, begin)
+        self._blocks = chain([first[begin:]], self._blocks)
+
+    def chunks(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+        """Read some columns, by default all, as strings; see `TableFile`."""
+        wanted = list(self.columns if columns is None else columns)
+        row, line = 1, self._first_line
+        records = whole_records(self.name, self._blocks, self.separator, self._newline)
+        for block in records:
+            n_lines = block.count(self._newline) + (not block.endswith(self._newline))
+            batch = self._parse(block, wanted, row, line)
+            if self._path is not None:
+                self.position = self._file.tell()
+            if batch is not None:
+                simple = batch.num_rows == n_lines
+                yield Chunk(row, batch, Lines(line, None if simple else block, self.separator))
+                row += batch.num_rows
+            line += n_lines
+
+    def close(self) -> None:
+        """Close the file, but for standard input; see `TableFile`."""
+        if self._path is not None:
+            self._file.close()
+
+    def _parse(self, block: bytes, wanted: list[str], row: int, line: int) -> Any:
+        """Cut records into cells; None where there are blank lines only."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        if not block.strip(b"\r\n"):
+            return None
+        bad: list[Any] = []
+
+        def note(record: Any) -> str:
+            bad.append(record)
+            return "error"
+
+        size = max(len(block), 1 << 10)
+        read = arrow_csv.ReadOptions(column_names=self.columns, use_threads=False, block_size=size)
+        parse = arrow_csv.ParseOptions(
+            delimiter=self.separator, newlines_in_values=True, invalid_row_handler=note
+        )
+        convert = arrow_csv.ConvertOptions(
+            column_types={name: pa.string() for name in self.columns},
+            include_columns=wanted,
+            # Only what cannot be anything else: a column may be passed on as it is.
+            null_values=[""],
+            strings_can_be_null=True,
+            check_utf8=False,  # the decoder did
+        )
+        # Its own handlers would lose a Ctrl-C that comes while it is about to end.
+        pa.enable_signal_handlers(False)
+        try:
+            table = arrow_csv.read_csv(pa.py_buffer(block), read, parse, convert)
+        except pa.ArrowInvalid as error:
+            if not bad:
+                raise InputError(f"{self.name}, after row {row - 1}: {error}") from error
+            k, expected = bad[0].number - 1, bad[0].expected_columns
+            where = Chunk(row, None, Lines(line, block, self.separator)).place(row + k)
+            has = f"{bad[0].actual_columns} cells where the header has {expected}"
+            said = shorten(bad[0].text)
+            raise InputError(f"{self.name}, {where}: it has {has}: {said!r}") from error
+        return table.combine_chunks().to_batches()[0] if table.num_rows else None
+
+    def type_of(self, column: str) -> Any:
+        """Text; see `TableFile`."""
+        import pyarrow as pa
+
+        return pa.string()
+
+
+class ParquetTable(TableFile):
+    """Records of a Parquet file."""
+
+    def __init__(self, path: Path, reading: Reading) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        self.name, self.reading = str(path), reading
+        try:
+            self._file = parquet.ParquetFile(path)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InputError(
+                f"{path} is no whole Parquet file; is it cut short? ({first_line(error)})"
+            ) from error
+        self.columns = [str(name) for name in self._file.schema_arrow.names]
+        check_names(self.name, self.columns)
+        self.size = self._file.metadata.num_rows
+
+    def chunks(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+        """Read some columns, by default all, with the file's types; see `TableFile`."""
+        import pyarrow as pa
+
+        wanted = None if columns is None else list(columns)
+        try:
+            for batch in self._file.iter_batches(CHUNK_ROWS, columns=wanted):
+                first, self.position = self.position + 1, self.position + batch.num_rows
+                yield Chunk(first, batch)
+        except (pa.ArrowInvalid, OSError) as error:
+            after = f"{self.name} cannot be read after row {self.position}"
+            raise InputError(f"{after}: {first_line(error)}") from error
+
+    def close(self) -> None:
+        """Close the file; see `TableFile`."""
+        self._file.close()
+
+    def type_of(self, column: str) -> Any:
+        """Type that the file gives; see `TableFile`."""
+        return self._file.schema_arrow.field(column).type
+
+
+class WholeTable(NamedTuple):
+    """All records of a table, and how to name one."""
+
+    table: Any
+    chunks: list[Chunk]
+
+    def place(self, row: int) -> str:
+        """Name a record for people, see `Chunk.place`."""
+        rows = [chunk.first_row for chunk in self.chunks]
+        return self.chunks[bisect_right(rows, row) - 1].place(row)
+
+
+def read_whole(file: TableFile, columns: Sequence[str] | None = None) -> WholeTable:
+    """Read a table that fits into memory.
+
+    Parameters
+    ----------
+    file : TableFile
+    columns : sequence of str, default=None
+        By default all.
+
+    Returns
+    -------
+    WholeTable
+
+    Raises
+    ------
+    InputError
+        Where there are no records.
+    """
+    import pyarrow as pa
+
+    chunks = list(file.chunks(columns))
+    if not sum(chunk.batch.num_rows for chunk in chunks):
+        raise InputError(f"{file.name} has no records, only names of columns")
+    return WholeTable(pa.Table.from_batches([chunk.batch for chunk in chunks]), chunks)
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Cut a text that is too long for a message.
+
+    Examples
+    --------
+    >>> from svmproba.cli.input.tables import shorten
+    >>> shorten("abcdefgh", 5)
+    'abcd…'
+    """
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def first_line(error: Exception) -> str:
+    """First line of what an error says."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

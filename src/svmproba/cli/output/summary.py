@@ -1,0 +1,195 @@
+"""What a fitted model is worth, out of bag, in figures and in words."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import Pipeline
+
+from svmproba.cli.costs import rule_in_words
+from svmproba.cli.output.doubts import findings_of, limits_of
+from svmproba.cli.task import Task
+from svmproba.cli.training import Wish, n_features
+from svmproba.evaluation import brier_decomposition
+
+NOT_PROMISED = (
+    "anything about records of another population, of another time, or measured in another way"
+)
+
+
+def describe(model: Pipeline, task: Task, wish: Wish, target: str) -> dict[str, Any]:
+    """Tell what a saved model must know of itself.
+
+    Parameters
+    ----------
+    model : Pipeline
+        From `svmproba.cli.training.train`.
+    task : Task
+    wish : Wish
+    target : str
+
+    Returns
+    -------
+    dict
+        Made of what JSON has.
+    """
+    svm, found = model["svm"], figures(model, task, wish)
+    return {
+        "target": target,
+        "positive": task.positive,
+        "negative": task.negative,
+        "columns": [column.to_dict() for column in task.plan],
+        "wants_rate": wish.wants_rate,
+        "wish": {"tpr": wish.tpr, "tnr": wish.tnr, "guarantee": wish.guarantee},
+        "calibration": wish.calibration,
+        "costs": None if wish.costs is None else wish.costs.to_dict(),
+        "promise": svm.promise_,
+        "figures": found,
+        "limits": limits_of(model, task, found),
+        "findings": findings_of(model, task, wish, found),
+    }
+
+
+def figures(model: Pipeline, task: Task, wish: Wish) -> dict[str, Any]:
+    """Measure the model by the records that each bag left out.
+
+    Parameters
+    ----------
+    model, task, wish
+        As in `describe`.
+
+    Returns
+    -------
+    dict of str to number
+        Rates are those of the decisions that `svmproba predict` takes; NaN where not known.
+    """
+    svm, kept = model["svm"], task.kept
+    positive = task.y[kept] == task.positive
+    found: dict[str, Any] = {
+        "n_records": len(kept),
+        "n_positive": int(positive.sum()),
+        "n_held_out": len(task.held_out),
+        "n_features": n_features(model),
+        "n_bootstraps": svm.n_bootstraps,
+        "n_theta": len(svm.thetas_),
+        "tpr": svm.oob_tpr_,
+        "tnr": svm.oob_tnr_,
+        "accuracy": svm.oob_score_,
+    }
+    if hasattr(svm, "oob_proba_"):
+        proba = svm.oob_proba_[:, list(svm.classes_).index(task.positive)]
+        known = ~np.isnan(proba)
+        truth, proba = positive[known], proba[known]
+        parts = brier_decomposition(truth, proba, pos_label=True)
+        found |= {"auc": roc_auc_score(truth, proba), "mse": parts.mse}
+        found |= {"miscalibration": parts.miscalibration, "mse_of_base_rate": parts.uncertainty}
+    if wish.costs is not None:
+        found |= _costs(found, positive.mean(), wish)
+    return {
+        name: value if isinstance(value, int) else float(value) for name, value in found.items()
+    }
+
+
+def _costs(found: dict[str, Any], share: float, wish: Wish) -> dict[str, float]:
+    """Mean costs of the decisions, and of calling all records, or none, positive."""
+    costs = wish.costs
+    assert costs is not None
+
+    def mean(tpr: float, tnr: float) -> float:
+        of_positives = tpr * costs.tp + (1 - tpr) * costs.fn
+        return share * of_positives + (1 - share) * (tnr * costs.tn + (1 - tnr) * costs.fp)
+
+    return {
+        "mean_cost": mean(found["tpr"], found["tnr"]),
+        "mean_cost_all_positive": mean(1.0, 0.0),
+        "mean_cost_all_negative": mean(0.0, 1.0),
+    }
+
+
+def in_words(about: dict[str, Any], cut: float) -> list[str]:
+    """Summarise a model for people.
+
+    Parameters
+    ----------
+    about : dict
+        From `describe`.
+    cut : float
+        Of the probabilities.
+
+    Returns
+    -------
+    list of str
+        Lines.
+    """
+    found, positive = about["figures"], about["positive"]
+    records = f"{found['n_records']:,} records, {found['n_positive']:,} of them {positive!r}"
+    held = f"; {found['n_held_out']:,} more were held back" if found["n_held_out"] else ""
+    told, limits = _told(about, found), about["limits"]
+    width = max(len(name) for _, name, _, _ in told)
+    broad = max(len(_span(key, limits)) for key, *_ in told)
+    lines = [
+        f"Fitted on {records}{held}.",
+        f"{found['n_bootstraps']} bags x {found['n_theta']} hyperparameter values, "
+        f"{found['n_features']} features.",
+        "",
+        "Out of bag, so on records that the SVMs had not seen, with 95 % limits:",
+        *(
+            f"  {name.ljust(width)}  {value:>7}  {_span(key, limits):<{broad}}  ({why})"
+            for key, name, value, why in told
+        ),
+        "",
+        f"Decision: {rule_in_words(about, cut)}.",
+    ]
+    if "mean_cost" in found:
+        every, none = (_money(found[f"mean_cost_all_{c}"]) for c in ("positive", "negative"))
+        lines.append(
+            f"Mean cost of a record: {_money(found['mean_cost'])}; it is {every} if all are called "
+            f"{positive!r}, and {none} if none is."
+        )
+    if about["findings"]:
+        texts = (finding["text"] for finding in about["findings"])
+        notes = (textwrap.fill(f"- {text}", 90, subsequent_indent="  ") for text in texts)
+        lines += ["", "To know before you trust these figures:", *notes]
+    promised = about["promise"].replace("No promise: ", "nothing: ")
+    said = [f"Promised: {promised}", f"Not promised: {NOT_PROMISED}."]
+    return [*lines, "", *(textwrap.fill(text, 90, subsequent_indent="  ") for text in said)]
+
+
+def _told(about: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Figures with a key and a name before and an explanation after."""
+    told = [
+        ("tpr", f"{about['positive']!r} found", _percent(found["tpr"]), "true positive rate"),
+        ("tnr", f"{about['negative']!r} left alone", _percent(found["tnr"]), "true negative rate"),
+        ("accuracy", "called rightly", _percent(found["accuracy"]), "accuracy"),
+    ]
+    if "auc" not in found:
+        return told
+    base = f"of the probability; {found['mse_of_base_rate']:.3f} if all got the same one"
+    told += [
+        ("auc", "ranking", f"{found['auc']:.3f}", "area under the ROC curve; 0.5 is chance"),
+        ("mse", "mean squared error", f"{found['mse']:.3f}", base),
+    ]
+    if about["calibration"] is None:
+        return [*told, ("", "calibration", "none", "the probability is a share of votes")]
+    how = f"the part of that error that calibration could mend; now {about['calibration']!r}"
+    return [*told, ("", "miscalibration", f"{found['miscalibration']:.3f}", how)]
+
+
+def _span(key: str, limits: dict[str, list[float]]) -> str:
+    if key not in limits:
+        return ""
+    lower, upper = limits[key]
+    if key in ("auc", "mse"):
+        return f"{max(lower, 0.0):.3f} to {upper:.3f}"
+    return f"{100 * lower:.1f} to {100 * upper:.1f} %"
+
+
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None or np.isnan(share) else f"{100 * share:.1f} %"
+
+
+def _money(amount: float | None) -> str:
+    return "unknown" if amount is None or np.isnan(amount) else f"{amount:,.4g}"

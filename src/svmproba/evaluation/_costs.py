@@ -1,0 +1,252 @@
+"""What decisions cost: the cost that came about, the cut that costs ask for, and a scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from svmproba.estimators._costs import COSTS, check_cost, cost_threshold
+from svmproba.evaluation._classifiers import column_of, last_step, rows_for_last_step
+from svmproba.evaluation._metrics import Label, check_pair, is_positive
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class CostCurve(NamedTuple):
+    """Mean cost of each cut of the probability.
+
+    Attributes
+    ----------
+    threshold : ndarray of shape (n_cuts,)
+        Cuts, increasing: the distinct probabilities, then infinity. Records at or above the cut
+        are called positive, so the first cut calls all records positive and the last one none.
+    cost : ndarray of shape (n_cuts,)
+        Mean cost per record.
+    """
+
+    threshold: Floats
+    cost: Floats
+
+
+def mean_cost(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    tp_cost: ArrayLike = 0.0,
+    tn_cost: ArrayLike = 0.0,
+    fn_cost: ArrayLike = 1.0,
+    fp_cost: ArrayLike = 1.0,
+    pos_label: Label = None,
+) -> float:
+    """Cost per record of decisions that were made.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True labels and decisions, at most two classes.
+    tp_cost, tn_cost, fn_cost, fp_cost : float or array-like of shape (n,), default=0, 0, 1, 1
+        Cost of a rightly called positive, a rightly called negative, a missed positive and a
+        false alarm; numbers, or one for each record. A gain is a negative cost.
+    pos_label : label, default=None
+        The class of interest, by default the larger label.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from svmproba.evaluation import mean_cost
+    >>> mean_cost([0, 0, 1, 1], [0, 1, 0, 1], fn_cost=5)
+    1.5
+    >>> mean_cost([0, 0, 1, 1], [0, 1, 0, 1], fn_cost=[10, 20, 30, 40], fp_cost=2)
+    8.0
+
+    As a scorer of labels, larger where costs are smaller:
+
+    >>> from sklearn.metrics import make_scorer
+    >>> scorer = make_scorer(mean_cost, greater_is_better=False, fn_cost=5)
+    """
+    truth, calls = np.asarray(y_true), np.asarray(y_pred)
+    if truth.ndim != 1 or truth.shape != calls.shape:
+        raise ValueError(
+            f"y_true and y_pred must hold one label for each record, got shapes {truth.shape} "
+            f"and {calls.shape}"
+        )
+    # Both together: the records may be of one class, or all be called the same.
+    positive, called = np.split(is_positive(np.concatenate([truth, calls]), pos_label), 2)
+    if_called, if_not = _costs_of_calls(positive, tp_cost, tn_cost, fn_cost, fp_cost)
+    return float(np.mean(np.where(called, if_called, if_not)))
+
+
+def optimal_cut(
+    *,
+    tp_cost: float = 0.0,
+    tn_cost: float = 0.0,
+    fn_cost: float = 1.0,
+    fp_cost: float = 1.0,
+) -> float:
+    r"""Probability from which on calling a record positive costs least.
+
+    .. math:: \frac{c_{fp}-c_{tn}}{(c_{fp}-c_{tn})+(c_{fn}-c_{tp})}
+
+    It holds for probabilities that are calibrated.
+
+    Parameters
+    ----------
+    tp_cost, tn_cost, fn_cost, fp_cost : float
+        As in :func:`mean_cost`. The costs of wrong calls must not be negative, and together
+        exceed those of right calls.
+
+    Returns
+    -------
+    float
+        At or below 0 all records are best called positive, above 1 none.
+
+    References
+    ----------
+    C. Elkan, "The foundations of cost-sensitive learning", IJCAI 2001.
+
+    Examples
+    --------
+    >>> from svmproba.evaluation import optimal_cut
+    >>> optimal_cut(fn_cost=4, fp_cost=1)
+    0.2
+    """
+    costs = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
+    return float(cost_threshold(costs))
+
+
+def cost_curve(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    *,
+    tp_cost: ArrayLike = 0.0,
+    tn_cost: ArrayLike = 0.0,
+    fn_cost: ArrayLike = 1.0,
+    fp_cost: ArrayLike = 1.0,
+    pos_label: Label = None,
+) -> CostCurve:
+    """Mean cost at every cut of the probability that makes a difference.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    proba : array-like of shape (n,)
+        Predicted probability of the class of interest.
+    tp_cost, tn_cost, fn_cost, fp_cost, pos_label
+        As in :func:`mean_cost`.
+
+    Returns
+    -------
+    CostCurve
+
+    Examples
+    --------
+    >>> from svmproba.evaluation import cost_curve
+    >>> curve = cost_curve([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9], fn_cost=2)
+    >>> curve.threshold, curve.cost
+    (array([0.1, 0.4, 0.6, 0.9, inf]), array([0.5 , 0.25, 0.75, 0.5 , 1.  ]))
+    """
+    positive, p = check_pair(y_true, proba, pos_label)
+    if_called, if_not = _costs_of_calls(positive, tp_cost, tn_cost, fn_cost, fp_cost)
+    cuts, place = np.unique(p, return_inverse=True)
+    # Each cut that is passed turns the records at it from called to not called.
+    turned = np.append(0.0, np.cumsum(np.bincount(place, weights=if_not - if_called)))
+    return CostCurve(np.append(cuts, np.inf), (if_called.sum() + turned) / len(p))
+
+
+def cheapest_calls(
+    proba: Floats,
+    *,
+    tp_cost: ArrayLike = 0.0,
+    tn_cost: ArrayLike = 0.0,
+    fn_cost: ArrayLike = 1.0,
+    fp_cost: ArrayLike = 1.0,
+) -> Bools:
+    """Mark the records that cost less in expectation, or as much, when called positive.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n,)
+        Probability of the class of interest.
+    tp_cost, tn_cost, fn_cost, fp_cost
+        As in :func:`optimal_cut`, or one for each record.
+
+    Returns
+    -------
+    ndarray of bool of shape (n,)
+    """
+    costs = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
+    return np.asarray(proba >= cost_threshold(costs, len(proba)))
+
+
+@dataclass(frozen=True)
+class CostScorer:
+    """What :func:`cost_scorer` returns: call it with a fitted classifier, X and y."""
+
+    costs: dict[str, Any]
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+        """Minus the mean cost of the estimator's decisions on X, whose labels are y."""
+        column, label = column_of(estimator, None)
+        costs = {name: cost(X) if callable(cost) else cost for name, cost in self.costs.items()}
+        if hasattr(last_step(estimator), "decide"):
+            rows = rows_for_last_step(estimator, X)
+            decisions = last_step(estimator).decide(rows, **costs)
+        else:
+            called = cheapest_calls(estimator.predict_proba(X)[:, column], **costs)
+            decisions = estimator.classes_[np.where(called, column, 1 - column)]
+        return -mean_cost(y, decisions, pos_label=label, **costs)
+
+
+def cost_scorer(
+    *,
+    tp_cost: float | Callable[[Any], ArrayLike] = 0.0,
+    tn_cost: float | Callable[[Any], ArrayLike] = 0.0,
+    fn_cost: float | Callable[[Any], ArrayLike] = 1.0,
+    fp_cost: float | Callable[[Any], ArrayLike] = 1.0,
+) -> CostScorer:
+    """Scorer for cross-validation and searches: minus the cost of the cheapest decisions.
+
+    The decisions are those of ``estimator.decide(X, **costs)``. A classifier without it has its
+    probabilities taken at their word: each record gets the call of smaller expected cost. The
+    class of interest is the estimator's ``pos_label`` or larger class.
+
+    Parameters
+    ----------
+    tp_cost, tn_cost, fn_cost, fp_cost : float or function of X, default=0, 0, 1, 1
+        As in :func:`mean_cost`. A function of X returns one cost for each of its records: so
+        costs that differ between records follow the folds.
+
+    Returns
+    -------
+    CostScorer
+        A callable of an estimator, X and y.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from svmproba.evaluation import cost_scorer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> scorer = cost_scorer(fn_cost=10, fp_cost=lambda X: 1 + X[:, 0])
+    >>> cross_val_score(LogisticRegression(), X[:, :2], y, scoring=scorer, cv=3).shape
+    (3,)
+    """
+    return CostScorer(dict(zip(COSTS, (tp_cost, tn_cost, fn_cost, fp_cost), strict=True)))
+
+
+def _costs_of_calls(positive: Bools, *costs: ArrayLike) -> tuple[Floats, Floats]:
+    """Cost of each record if it is called positive, and if it is not."""
+    tp, tn, fn, fp = (
+        check_cost(name, cost, len(positive)) for name, cost in zip(COSTS, costs, strict=True)
+    )
+    return np.where(positive, tp, fp), np.where(positive, fn, tn)

@@ -1,0 +1,86 @@
+"""Confidence limits of means and of the area under the ROC curve."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special
+
+Floats = NDArray[np.float64]
+
+
+def mean_limits(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
+    """Student's limits of a mean.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+    confidence : float, default=0.95
+
+    Returns
+    -------
+    lower, upper : float
+        NaN for fewer than two values.
+    """
+    v = np.asarray(values, dtype=np.float64)
+    if len(v) < 2:
+        return float("nan"), float("nan")
+    half = special.stdtrit(len(v) - 1, (1 + confidence) / 2) * v.std(ddof=1) / np.sqrt(len(v))
+    return float(v.mean() - half), float(v.mean() + half)
+
+
+def auc_deviation(auc: float, n_plus: int, n_minus: int) -> float:
+    r"""Return the standard deviation of an estimate of this true area.
+
+    .. math::
+        \sigma^2(A)=\frac{A(1-A)}{n_+n_-}\Big[1+\Big(\frac{n_++n_-}2-1\Big)
+        \Big(\frac{1-A}{2-A}+\frac A{1+A}\Big)\Big]
+
+    by Hanley and McNeil, with either class size replaced by their mean [1]_.
+
+    References
+    ----------
+    .. [1] R. G. Newcombe, "Confidence intervals for an effect size measure based on the
+       Mann-Whitney statistic. Part 2", Statistics in Medicine 25, 2006.
+    """
+    ties = (1 - auc) / (2 - auc) + auc / (1 + auc)
+    variance = auc * (1 - auc) * (1 + ((n_plus + n_minus) / 2 - 1) * ties) / (n_plus * n_minus)
+    return float(np.sqrt(variance))
+
+
+def auc_limits(
+    auc: float, n_plus: int, n_minus: int, confidence: float = 0.95
+) -> tuple[float, float]:
+    r"""Limits of the area under the ROC curve, Newcombe's method 5.
+
+    They are the areas :math:`A` with :math:`|A-\hat A|=z\,\sigma(A)`, see `auc_deviation`. Unlike
+    :math:`\hat A\pm z` standard errors they stay within [0, 1], and an estimate of 1 has a lower
+    limit below 1.
+
+    Parameters
+    ----------
+    auc : float
+        The estimate.
+    n_plus, n_minus : int
+        Records of the two classes, at least one each.
+    confidence : float, default=0.95
+
+    Returns
+    -------
+    lower, upper : float
+
+    Examples
+    --------
+    >>> from svmproba.evaluation._limits import auc_limits
+    >>> [round(limit, 3) for limit in auc_limits(1.0, 5, 5)]
+    [0.643, 1.0]
+    """
+    z = special.ndtri((1 + confidence) / 2)
+
+    def excess(area: float, sign: int) -> float:
+        return sign * (area - auc) - float(z) * auc_deviation(area, n_plus, n_minus)
+
+    # An estimate of 0 or 1 is itself a root, but not the one that is meant.
+    lower = 0.0 if auc <= 0 else optimize.brentq(excess, 0.0, min(auc, 1 - 1e-12), args=(-1,))
+    upper = 1.0 if auc >= 1 else optimize.brentq(excess, max(auc, 1e-12), 1.0, args=(1,))
+    return float(lower), float(upper)

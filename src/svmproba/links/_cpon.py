@@ -1,0 +1,190 @@
+"""Class probability output network: beta distributions of the score, read by their tails."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainc, betaln, expit
+
+from svmproba.links._fitting import Floats, check_pairs, smoothed_targets
+
+_LEAST_SHAPE, _LARGEST_SHAPE = 1e-2, 1e4
+#: Below this an incomplete beta function loses digits to underflow.
+_TINY, _TERMS = 1e-280, 2000
+
+
+class CponLink:
+    r"""Ratio of beta tails of the normalised score.
+
+    Scores are mapped to :math:`u=\epsilon+(1-2\epsilon)\frac{s-s_{min}}{s_{max}-s_{min}}`, clipped
+    to :math:`[\epsilon,1-\epsilon]`. Either class gets a beta distribution with the mean and the
+    variance (divisor n) of its :math:`u`, and with the distribution functions :math:`F_\pm`
+
+    .. math:: P(+|s)=\frac{F_+(u)}{F_+(u)+1-F_-(u)}
+
+    is a ratio of tail probabilities. It never falls with the score and ignores how frequent the
+    classes are, so that **it is no posterior probability**. The Bayes form
+    :math:`\pi_+b_+/(\pi_+b_++\pi_-b_-)`, with densities :math:`b_\pm` and class shares
+    :math:`\pi_\pm`, is one where the beta distributions are right, and need not be monotone.
+
+    The method is Park and Kil's [1]_; its details here (:math:`\epsilon`, moments, bounds of the
+    shapes) are derived from its description. With one class, P is its smoothed share.
+
+    Parameters
+    ----------
+    bayes : bool, default=False
+        Whether to use the Bayes form.
+    epsilon : float, default=0.01
+        Distance of the normalised scores from 0 and 1, in (0, 1/2).
+
+    Attributes
+    ----------
+    low_, high_ : float
+        Least and largest calibration score.
+    plus_, minus_ : ndarray, shape (2,)
+        Shapes (a, b) of either class; NaN where it has no record.
+    share_ : float
+        Share of the class of interest; smoothed where it is the only one or absent.
+
+    References
+    ----------
+    .. [1] W. J. Park and R. M. Kil, "Pattern classification with class probability output
+       network", IEEE Transactions on Neural Networks 20, 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.links import CponLink
+    >>> scores = np.array([-2, -1.5, -1, 0.2, -0.4, 0.8, 1.4, 2.2])
+    >>> link = CponLink().fit(scores, np.arange(8) > 3)
+    >>> link.plus_.round(4), link.minus_.round(4)
+    (array([2.2734, 0.9286]), array([0.8616, 2.9537]))
+    >>> link.predict(np.array([-1, 0, 1])).round(2)
+    array([0.09, 0.58, 0.95])
+    """
+
+    reads: ClassVar[str] = "mixed"
+
+    low_: float
+    high_: float
+    plus_: Floats
+    minus_: Floats
+    share_: float
+
+    def __init__(self, bayes: bool = False, *, epsilon: float = 0.01) -> None:
+        if not 0 < epsilon < 0.5:
+            raise ValueError(f"epsilon must be a number in (0, 1/2), got {epsilon!r}")
+        self.bayes = bool(bayes)
+        self.epsilon = float(epsilon)
+
+    def fit(self, scores: ArrayLike, positive: ArrayLike) -> CponLink:
+        """Fit to scores (n,) and labels (n,) of bool."""
+        s, plus = check_pairs(scores, positive)
+        self.low_, self.high_ = float(s.min()), float(s.max())
+        u = self._normalised(s)
+        self.plus_, self.minus_ = beta_shapes(u[plus]), beta_shapes(u[~plus])
+        share = plus.mean()
+        self.share_ = float(share if 0 < share < 1 else smoothed_targets(plus)[0])
+        return self
+
+    def predict(self, scores: ArrayLike) -> Floats:
+        """Probability of the class of interest, shape (n,), for scores (n,)."""
+        u = self._normalised(np.asarray(scores, dtype=np.float64))
+        if np.isnan(self.plus_[0]) or np.isnan(self.minus_[0]):
+            return np.full(u.shape, self.share_)
+        if self.bayes:
+            odds = np.log(self.share_ / (1 - self.share_))
+            return expit(_log_density(u, self.plus_) - _log_density(u, self.minus_) + odds)
+        return tail_ratio(u, self.plus_, self.minus_)
+
+    def uniformity(self, scores: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
+        """Test the beta distributions of the positive and of the negative scores.
+
+        Parameters
+        ----------
+        scores : array-like, shape (n,)
+            Scores of records of both classes.
+        positive : array-like of bool, shape (n,)
+            Which records belong to the class of interest.
+
+        Returns
+        -------
+        tuple of two floats
+            p-values of the Kolmogorov–Smirnov test that the distribution functions of either
+            class make its scores uniform. They are too large for the scores of the fit.
+        """
+        from scipy.stats import kstest
+
+        s, plus = check_pairs(scores, positive)
+        u = self._normalised(s)
+        pairs = ((u[plus], self.plus_), (u[~plus], self.minus_))
+        of_plus, of_minus = (kstest(betainc(*shape, v), "uniform").pvalue for v, shape in pairs)
+        return float(of_plus), float(of_minus)
+
+    def _normalised(self, s: Floats) -> Floats:
+        span = self.high_ - self.low_
+        place = ((s - self.low_) / span).clip(0, 1) if span > 0 else np.full_like(s, 0.5)
+        return self.epsilon + (1 - 2 * self.epsilon) * place
+
+
+def beta_shapes(u: Floats) -> Floats:
+    r"""Shapes :math:`(a,b)=(m,1-m)\,c`, :math:`c=\frac{m(1-m)}v-1`, by mean m and variance v.
+
+    Bounded to :math:`[10^{-2},10^4]` at the same mean. NaN for no values at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.links._cpon import beta_shapes
+    >>> beta_shapes(np.array([0.25, 0.75]))
+    array([1.5, 1.5])
+    """
+    if len(u) == 0:
+        return np.full(2, np.nan)
+    m, v = u.mean(), u.var()
+    low, high = _LEAST_SHAPE / min(m, 1 - m), _LARGEST_SHAPE / max(m, 1 - m)
+    total = high if m * (1 - m) >= (high + 1) * v else max(m * (1 - m) / v - 1, low)
+    return np.array([m * total, (1 - m) * total])
+
+
+def tail_ratio(u: Floats, plus: Floats, minus: Floats) -> Floats:
+    r""":math:`F_+(u)/(F_+(u)+1-F_-(u))` for shapes (a, b) of either class, in logarithms.
+
+    Between two narrow classes both tails underflow, their ratio does not.
+    """
+    lower = log_betainc(plus[0], plus[1], u)
+    upper = log_betainc(minus[1], minus[0], 1 - u)
+    return expit(lower - upper)
+
+
+def log_betainc(a: float, b: float, u: Floats) -> Floats:
+    r"""Logarithm of the regularised incomplete beta function :math:`I_u(a,b)`.
+
+    Where it would underflow, by the series
+
+    .. math::
+        I_u(a,b)=\frac{u^a(1-u)^b}{a\,B(a,b)}\sum_{n\ge0}\frac{(a+b)_n}{(a+1)_n}u^n ,
+
+    whose terms fall fast there because :math:`u` is far below the mean.
+    """
+    value = np.asarray(betainc(a, b, u), dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        result = np.log(value)
+    small = (value < _TINY) & (u > 0)
+    if small.any():
+        x = u[small]
+        term, total = np.ones_like(x), np.ones_like(x)
+        for n in range(_TERMS):
+            term = term * (a + b + n) / (a + 1 + n) * x
+            total += term
+            if term.max() < 1e-16 * total.min():
+                break
+        result[small] = a * np.log(x) + b * np.log1p(-x) - np.log(a) - betaln(a, b) + np.log(total)
+    return result
+
+
+def _log_density(u: Floats, shape: Floats) -> Floats:
+    a, b = shape
+    return (a - 1) * np.log(u) + (b - 1) * np.log1p(-u) - betaln(a, b)

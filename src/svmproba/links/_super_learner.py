@@ -1,0 +1,256 @@
+"""The recommended link: a convex combination of many, weighted by cross-fitted Brier score."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import nnls
+
+from svmproba.links._beta import BetaLink
+from svmproba.links._fitting import Bools, Floats, check_pairs
+from svmproba.links._isotonic import IsotonicLink
+from svmproba.links._platt import PlattLink
+from svmproba.links._spline import QuadraticLink, SplineLink
+from svmproba.links._stack import StackLink
+
+Places = NDArray[np.intp]
+
+_FOLDS = 5
+#: Ridges of the stacks, on standardised scores.
+_RIDGES = (1.0, 10.0, 100.0)
+#: Draws the weights towards equal ones. On logistic truths of 600 samples 0 loses .0009 of Brier
+#: score to Platt's link, 3 loses .0005; beyond 10 the development tables get worse.
+_SHRINKAGE = 3.0
+#: Scores that vary by less than this share of their size are constant but for rounding.
+_CONSTANT = 1e-9
+#: Weights below this are dropped: the link would cost more than it tells.
+_LEAST_WEIGHT = 1e-3
+
+
+class Candidate(NamedTuple):
+    """A link, and the hyperparameter values whose scores it reads: all, or their mean."""
+
+    link: Callable[[], Any]
+    places: Places
+
+    def read(self, scores: Floats) -> Floats:
+        """Scores (n_places, n) for a stack, their mean (n,) for any other link."""
+        chosen = scores[self.places]
+        return chosen if self.link().reads == "scaled" else chosen.mean(axis=0)
+
+
+class AutoLink:
+    r"""Super learner: the convex combination of links with the least cross-fitted Brier score.
+
+    .. math:: P(+|x)=\sum_k w_k\,g_k(s(x)),\qquad w_k\ge0,\quad\sum_kw_k=1,
+
+    where :math:`s(x)` are the mean scores at all hyperparameter values, standardised, and the
+    candidates :math:`g_k` are
+
+    * an :class:`IsotonicLink` for each hyperparameter value,
+    * isotonic, Platt's, beta, quadratic and spline links of the mean score of each family of
+      values (one kernel, gamma and class weight) and of all values,
+    * a :class:`StackLink` of each family and of all values without negative weights, for three
+      ridges.
+
+    No candidate falls with a score. Out of bag, a falling one can look good for a bad reason: bags
+    that left a sample out lean to the other class.
+
+    Each candidate predicts every sample from a fit without the sample's fold, and the weights
+    minimise :math:`\sum_i(\sum_kw_kg_k^{(-i)}(s_i)-y_i)^2+3\sum_kw_k^2` [1]_. The last term draws
+    the weights towards equal ones, by as much as three samples count. Links of weight below 0.001
+    are dropped and the others are fitted to all samples. Values of constant score take no part. A
+    class of one sample leaves nothing to cross-fit, and the mean of all candidates is taken.
+
+    Equal calls give equal links, whatever the order of the samples. With one hyperparameter value
+    the probability is a non-decreasing function of the score.
+
+    Parameters
+    ----------
+    families : array-like of int, shape (n_theta,), optional
+        Family of each hyperparameter value; None: all are of one family.
+
+    Attributes
+    ----------
+    links_ : list of links
+        The fitted links in use.
+    places_ : list of ndarray of int
+        Hyperparameter values that each of them reads.
+    weights_ : ndarray, shape (n_links,)
+        Weights :math:`w_k`.
+    centre_, scale_ : ndarray, shape (n_theta,)
+        Mean and standard deviation of the scores; the scale is infinite where they are constant.
+    brier_ : float
+        Cross-fitted Brier score of the combination, slightly optimistic for its few weights; NaN
+        where there was nothing to cross-fit.
+
+    References
+    ----------
+    .. [1] M. J. van der Laan, E. C. Polley and A. E. Hubbard, "Super learner", Statistical
+       Applications in Genetics and Molecular Biology 6, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.links import AutoLink
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=200)
+    >>> scores = truth + 0.3 * rng.normal(size=(3, 200))
+    >>> link = AutoLink().fit(scores, rng.random(200) < 1 / (1 + np.exp(-2 * truth)))
+    >>> bool(np.isclose(link.weights_.sum(), 1)), bool(link.brier_ < 0.2)
+    (True, True)
+    """
+
+    reads: ClassVar[str] = "scaled"
+
+    links_: list[Any]
+    places_: list[Places]
+    weights_: Floats
+    centre_: Floats
+    scale_: Floats
+    brier_: float
+
+    def __init__(self, families: ArrayLike | None = None) -> None:
+        self.families = families
+
+    def fit(self, scores: ArrayLike, positive: ArrayLike) -> AutoLink:
+        """Fit to scores (n_theta, n) and labels (n,) of bool."""
+        s, plus = check_pairs(scores, positive, ndim=2)
+        # Sums depend on the order of their terms.
+        order = np.lexsort((*s[::-1], plus))
+        s, plus = s[:, order], plus[order]
+        self.centre_, spread = s.mean(axis=1), s.std(axis=1)
+        varies = spread > _CONSTANT * np.abs(s).max(axis=1)
+        self.scale_ = np.where(varies, spread, np.inf)
+        s = self._standardised(s)
+        candidates = list(_candidates(self._families(len(s)), varies))
+        weights, self.brier_ = np.full(len(candidates), 1 / len(candidates)), np.nan
+        n_least = int(min(plus.sum(), (~plus).sum()))
+        if n_least >= 2:
+            P = _cross_fitted(candidates, s, plus, min(_FOLDS, n_least))
+            weights = convex_weights(P, plus, _SHRINKAGE)
+            self.brier_ = float(((weights @ P - plus) ** 2).mean())
+        used = np.flatnonzero(weights >= min(_LEAST_WEIGHT, weights.max()))
+        self.places_ = [candidates[k].places for k in used]
+        self.weights_ = weights[used] / weights[used].sum()
+        self.links_ = [_fit(candidates[k].link, candidates[k].read(s), plus) for k in used]
+        return self
+
+    def predict(self, scores: ArrayLike) -> Floats:
+        """Probability of the class of interest, shape (n,), for scores (n_theta, n)."""
+        s = self._standardised(np.asarray(scores, dtype=np.float64))
+        P = np.zeros(s.shape[1])
+        for link, places, weight in zip(self.links_, self.places_, self.weights_, strict=True):
+            P += weight * link.predict(Candidate(type(link), places).read(s))
+        return P
+
+    def _standardised(self, scores: Floats) -> Floats:
+        return (scores - self.centre_[:, np.newaxis]) / self.scale_[:, np.newaxis]
+
+    def _families(self, n_theta: int) -> NDArray[np.int64]:
+        if self.families is None:
+            return np.zeros(n_theta, dtype=np.int64)
+        families = np.asarray(self.families, dtype=np.int64)
+        if families.shape != (n_theta,):
+            raise ValueError(f"families must have shape ({n_theta},), got {families.shape}")
+        return families
+
+
+def _stack(ridge: float) -> Callable[[], StackLink]:
+    return lambda: StackLink(ridge, non_negative=True)
+
+
+def _candidates(families: NDArray[np.int64], varies: Bools) -> Iterator[Candidate]:
+    """Yield links of single values, of families and of all values."""
+    usable = np.flatnonzero(varies) if varies.any() else np.arange(len(varies))
+    for place in usable:
+        yield Candidate(IsotonicLink, np.array([place]))
+    groups = [usable[families[usable] == family] for family in np.unique(families[usable])]
+    for group in [*groups, usable] if len(groups) > 1 else groups:
+        for link in (PlattLink, BetaLink, QuadraticLink, SplineLink):
+            yield Candidate(link, group)
+        if len(group) > 1:
+            yield Candidate(IsotonicLink, group)
+            for ridge in _RIDGES:
+                yield Candidate(_stack(ridge), group)
+
+
+def _fit(make: Callable[[], Any], scores: Floats, positive: Bools) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scores that fall with the labels
+        link = make().fit(scores, positive)
+        if isinstance(link, PlattLink) and link.A_ > 0:  # the only one that may fall
+            link.fit(np.zeros(len(scores)), positive)
+        return link
+
+
+def _cross_fitted(
+    candidates: list[Candidate], scores: Floats, positive: Bools, n_folds: int
+) -> Floats:
+    """Probability (n_candidates, n) of every sample from a fit without its fold."""
+    fold = deal(scores.mean(axis=0), positive, n_folds)
+    P = np.empty((len(candidates), len(positive)))
+    for row, candidate in zip(P, candidates, strict=True):
+        read = candidate.read(scores)
+        for k in range(n_folds):
+            out = fold == k
+            link = _fit(candidate.link, read[..., ~out], positive[~out])
+            row[out] = link.predict(read[..., out])
+    return P
+
+
+def convex_weights(P: Floats, positive: Bools, shrinkage: float = 0.0) -> Floats:
+    r"""Weights of the convex combination with the least sum of squared errors.
+
+    Minimises :math:`\|R^\top w\|^2+\lambda\|w\|^2` over :math:`w\ge0,\ \sum_kw_k=1`, where the rows
+    of :math:`R` are the errors :math:`P_k-y`. The solution is proportional to that of
+    :math:`\min_{w\ge0}\|R^\top w\|^2+\lambda\|w\|^2+(\sum_kw_k-1)^2`, a problem of non-negative
+    least squares.
+
+    Parameters
+    ----------
+    P : ndarray, shape (n_candidates, n)
+        Probabilities.
+    positive : ndarray of bool, shape (n,)
+        Which samples belong to the class of interest.
+    shrinkage : float, default=0.0
+        :math:`\lambda\ge0`.
+
+    Returns
+    -------
+    ndarray, shape (n_candidates,)
+        The weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.links._super_learner import convex_weights
+    >>> convex_weights(np.array([[0.2, 0.2], [0.8, 0.8]]), np.array([False, True])).round(3)
+    array([0.5, 0.5])
+    """
+    m = len(P)
+    errors = P - positive
+    gram = errors @ errors.T + shrinkage * np.eye(m)
+    scale = np.trace(gram) / m
+    if scale == 0:
+        return np.full(m, 1 / m)
+    values, vectors = np.linalg.eigh(gram / scale)
+    root = np.sqrt(np.maximum(values, 0.0))[:, np.newaxis] * vectors.T
+    w, _ = nnls(np.vstack([root, np.ones(m)]), np.append(np.zeros(m), 1.0), maxiter=100 * m)
+    return np.asarray(w / w.sum())
+
+
+def deal(scores: Floats, positive: Bools, n_folds: int) -> NDArray[np.int64]:
+    """Deal the samples of either class to the folds; sorted, so that their order is no matter."""
+    fold = np.empty(len(scores), dtype=np.int64)
+    rng = np.random.default_rng(0)
+    for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+        in_order = members[np.argsort(scores[members], kind="stable")]
+        # Dealt in turn, every sample would have close neighbours in all other folds, and a rough
+        # isotonic fit would look better than it is.
+        fold[in_order] = rng.permutation(np.arange(len(members)) % n_folds)
+    return fold

@@ -1,0 +1,1 @@
+"""SVMs with floors under their training rates."""

@@ -1,0 +1,177 @@
+"""Floors as masses, objectives, and the best strictly feasible point with given weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmproba.solvers.problem import Array
+
+#: Points are scaled up by this share, so that margins of 1 survive rounding.
+_STRICT = 1e-9
+#: Share of a mass that rounding may take from its sum.
+_SUMS = 1e-12
+
+
+def needed_mass(
+    signs: Array,
+    weight: Array,
+    min_tpr: float | None = None,
+    min_tnr: float | None = None,
+    min_accuracy: float | None = None,
+) -> Array:
+    """Return the mass that must have its margin among the positives, the negatives and all.
+
+    Parameters
+    ----------
+    signs, weight : arrays of shape (n,)
+        Labels in {-1, +1} and multiplicities.
+    min_tpr, min_tnr, min_accuracy : float in [0, 1], optional
+        Floors. With whole multiplicities the mass is rounded up; with others it is less by 1e-12
+        of the group's mass, for the rounding of sums. Nothing else needs a tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> signs = np.array([1.0, 1.0, 1.0, -1.0])
+    >>> needed_mass(signs, np.ones(4), min_tpr=0.5, min_accuracy=0.75)
+    array([2., 0., 3.])
+    """
+    need = np.zeros(3)
+    whole = np.all(weight == np.rint(weight))
+    groups = (signs > 0.0, signs < 0.0, signs != 0.0)
+    names = ("min_tpr", "min_tnr", "min_accuracy")
+    for k, (name, floor, group) in enumerate(
+        zip(names, (min_tpr, min_tnr, min_accuracy), groups, strict=True)
+    ):
+        if floor is None:
+            continue
+        if not 0.0 <= floor <= 1.0:
+            raise ValueError(f"{name} must be between 0 and 1, got {floor!r}.")
+        total = weight[group].sum()
+        mass = max(floor * total - _SUMS * total, 0.0)
+        need[k] = np.ceil(mass) if whole else mass
+    return need
+
+
+def objective(scores: Array, signs: Array, weight: Array, C: float, coef: Array) -> float:
+    """Return the objective of a point from its scores."""
+    slack = np.maximum(1.0 - signs * scores, 0.0)
+    return float(0.5 * coef @ coef + C * (weight @ slack))
+
+
+def polish(
+    rows: Any, signs: Array, weight: Array, C: float, need: Array, coef: Array
+) -> tuple[Array, float, float] | None:
+    r"""Return the best strictly feasible point with these weights.
+
+    For a given :math:`w` the loss is piecewise linear in :math:`b` and convex, and the
+    satisfied records change only where a margin passes 1, so the best :math:`b` is one of the
+    :math:`y_i - w^\top x_i`. All are looked at, in :math:`O(n\log n)`. The point is then scaled
+    up by 1e-9, so that margins of 1 survive rounding; where floors under both classes fail by a
+    little, by up to 1e-4.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    signs, weight : arrays of shape (n,)
+        Labels in {-1, +1} and multiplicities.
+    C : float
+    need : array of shape (3,)
+        See :func:`needed_mass`.
+    coef : array of shape (d,)
+
+    Returns
+    -------
+    coef, intercept, objective
+        None where no bias satisfies the floors.
+
+    Examples
+    --------
+    Two positives at 0 and 1, a negative at 0.5; both positives must have their margin.
+
+    >>> import numpy as np
+    >>> rows, signs = np.array([[0.0], [1.0], [0.5]]), np.array([1.0, 1.0, -1.0])
+    >>> w, b, value = polish(rows, signs, np.ones(3), 1.0, np.array([2.0, 0.0, 0.0]), np.ones(1))
+    >>> round(b, 6), round(value, 6)
+    (1.0, 3.0)
+    """
+    here, raw = weight > 0.0, rows @ coef
+    y, c = signs[here], weight[here]
+    for share in (0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4):
+        bias = _best_bias((1.0 + share) * raw[here], y, c, need)
+        if bias is not None:
+            strict = 1.0 + _STRICT + 8.0 * np.finfo(float).eps * np.abs(raw).max()
+            coef, bias = strict * (1.0 + share) * coef, float(strict * bias)
+            scores = strict * (1.0 + share) * raw + bias
+            return coef, bias, objective(scores, signs, weight, C, coef)
+    return None
+
+
+def confirm(
+    raw: Array, signs: Array, weight: Array, C: Array, need: Array, coef: Array, bias: Array
+) -> tuple[Array, Array, Array]:
+    """Scale many points up by 1e-9, as `polish` does, and tell what they are worth.
+
+    Parameters
+    ----------
+    raw : array of shape (m, n)
+        Scores without the bias, ``coef @ rows.T``. Overwritten.
+    signs, weight : arrays of shape (n,)
+    C : array of shape (m,)
+    need : array of shape (m, 3)
+    coef, bias : arrays of shape (m, d) and (m,)
+
+    Returns
+    -------
+    coef, intercept, objective : arrays of shape (m, d), (m,) and (m,)
+        The objective is infinite where the floors do not hold or the bias is infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> signs, need = np.array([1.0, -1.0]), np.array([[1.0, 0.0, 0.0]] * 2)
+    >>> raw, coef, bias = np.array([[0.0, 1.0]] * 2), np.ones((2, 1)), np.array([1.0, 0.5])
+    >>> confirm(raw, signs, np.ones(2), np.ones(2), need, coef, bias)[2].round(6)
+    array([3.5, inf])
+    """
+    largest = np.maximum(raw.max(axis=1), -raw.min(axis=1))
+    strict = (1.0 + _STRICT + 8.0 * np.finfo(float).eps * largest)[:, None]
+    known = np.isfinite(bias)
+    coef, bias = strict * coef, strict[:, 0] * np.where(known, bias, 0.0)
+    raw *= strict
+    raw += bias[:, None]
+    margins = np.multiply(raw, signs, out=raw)
+    groups = np.stack([weight * (signs > 0.0), weight * (signs < 0.0), weight], 1)
+    held = (margins >= 1.0).astype(np.float64) @ groups
+    slack = np.maximum(np.subtract(1.0, margins, out=margins), 0.0, out=margins)
+    value = 0.5 * np.einsum("mj,mj->m", coef, coef) + C * (slack @ weight)
+    fits = known & (held >= need).all(axis=1)
+    return coef, bias, np.where(fits, value, np.inf)
+
+
+def _best_bias(scores: Array, signs: Array, weight: Array, need: Array) -> float | None:
+    """Return the bias of least loss among those that satisfy the floors."""
+    edge = signs - scores
+    order = np.argsort(edge, kind="stable")
+    edge, plus = edge[order], np.where(signs > 0.0, weight, 0.0)[order]
+    minus = weight[order] - plus
+    # Ties hold together: the masses at or below an edge, and at or above it.
+    low, high = np.searchsorted(edge, edge, "right"), np.searchsorted(edge, edge, "left")
+    held_plus = np.concatenate([[0.0], np.cumsum(plus)])[low]
+    held_minus = minus.sum() - np.concatenate([[0.0], np.cumsum(minus)])[high]
+    fits = (held_plus >= need[0]) & (held_minus >= need[1]) & (held_plus + held_minus >= need[2])
+    if not fits.any():
+        return None
+    above = np.concatenate([[0.0], np.cumsum(plus * edge)])
+    below = np.concatenate([[0.0], np.cumsum(minus * edge)])
+    loss = above[-1] - above[low] - (plus.sum() - held_plus) * edge
+    loss += (minus.sum() - held_minus) * edge - below[high]
+    return float(edge[np.flatnonzero(fits)[np.argmin(loss[fits])]])
+
+
+def rates(scores: Array, signs: Array, weight: Array) -> Array:
+    """Return the mass that has its margin among the positives, the negatives and all."""
+    held = weight * (signs * scores >= 1.0)
+    return np.array([held[signs > 0.0].sum(), held[signs < 0.0].sum(), held.sum()])

@@ -1,0 +1,303 @@
+r"""Search for the records whose margins should be hard, for all C and floors of one bag.
+
+For a choice :math:`S` of hard margins the problem is convex. The search starts from several
+choices (that of the last C, of the last floor, of a rising penalty on the records that come
+closest), swaps records while that lowers the objective, and then releases some at random and
+repairs, over and over. Its effort is counted in convex solutions, so results do not depend on the
+machine, and a larger budget continues where a smaller one stops.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from svmproba.solvers.constrained.lower_bounds import lower_bound
+from svmproba.solvers.constrained.swaps import (
+    BEST,
+    GOAL,
+    HERE,
+    KEPT,
+    KEY,
+    MOVING,
+    OTHER,
+    PLAIN,
+    descend,
+    draw,
+    missing,
+    refill,
+    releases,
+    sort,
+    switch,
+    useful,
+)
+from svmproba.solvers.core.compiled import JIT, ONCE, entry
+from svmproba.solvers.exact_path.moves import DONE, SEED, SOLVES
+from svmproba.solvers.exact_path.pivots import ALPHA, CAP, LEAD, NORM, SCATTER, copy_slot
+
+# Outcomes.
+OPTIMAL, FEASIBLE, IMPOSSIBLE, NONE_FOUND = range(4)
+# What a search starts from.
+_LAST_C, _LAST_FLOORS, _PENALTY, _CALLER = (np.int64(k) for k in range(4))
+
+#: Releases in a disturbance: from 2 to this. Worse places are accepted up to this share.
+_RELEASES, _ACCEPTED = 10, 2e-3
+#: Share of second and later choices in a repair.
+_SECOND = 0.2
+#: Disturbed rankings tried before it is said that no point was found, their noise in margins, and
+#: the share of it that stays while the penalty rises: without it, most end in the same few places.
+_RANKINGS, _NOISE, _LASTING = 20, 2.0, 0.3
+#: Convex solutions after which the search turns from the best place to a new start, or back, if it
+#: may spend more than twice as many; how much above the best value a new start may be.
+_CHAIN, _NEW = 150, 0.02
+#: Crossings of a new place with the best one, and the share dropped of what one of them has alone.
+_CROSSINGS, _DROPPED = 4, 0.8
+#: The first C of all, times the sum of the squares of the rows.
+_FIRST_C = 10.0
+#: Of so many values of C in a row the first is started in every way, the others from the last
+#: C's choices: those cost next to nothing and are nearly always the best start.
+AFRESH = 4
+#: Slack at which a penalised choice is made hard, and rounds until then.
+_NEARLY, _ROUNDS = 1e-2, 20
+
+
+@njit(**JIT)
+def _choose(t, C, cap):
+    """Set the goal ``cap * mass`` for the records with the largest keys, as the floors need."""
+    key, goal, rest, index, order = t.work[0], t.work[GOAL], t.rest, t.lists[0], t.work[KEY]
+    for g in range(3):
+        rest[g] = t.need[g]
+    for i in range(goal.shape[0]):
+        key[i], index[i] = -order[i], i
+    sort(key, index, goal.shape[0])
+    for a in range(goal.shape[0]):
+        i = index[a]
+        needed = useful(t, i, rest)
+        goal[i] = (cap if needed else C) * t.base[i]
+        for g in range(3):
+            rest[g] -= t.mass[i] * (t.group[i] >> g & 1) if needed else 0.0
+
+
+@njit(**ONCE)
+def _disturb(t, move, C, short):
+    """Release some records at random, the gainful more often, and repair; returns the value."""
+    key, index, v = t.work[0], t.lists[0], 0.0
+    for _ in range(2 + np.int64(draw(t.tally) * (_RELEASES - 1))):
+        m, total, a = releases(t, C, key, index), 0.0, 0
+        for b in range(m):
+            total += np.sqrt(-key[b])
+        x = draw(t.tally) * total
+        while a + 1 < m and x > np.sqrt(-key[a]):
+            x -= np.sqrt(-key[a])
+            a += 1
+        if m > 0 and v < np.inf:
+            t.banned[index[a]] = draw(t.tally) < 0.5
+            _, v = switch(t, move, index[a], C * t.base[index[a]], np.inf)
+    v = refill(t, move, v, np.inf, _SECOND, short)
+    for i in range(t.banned.shape[0]):
+        t.banned[i] = False
+    return v
+
+
+@njit(**JIT)
+def _start(t, move, C, kind, k, noise, chosen, cutoff):
+    """Solve for the first choice of the k-th floors into slot 0; returns its value."""
+    p, key, goal, lead, cap = t.p, t.work[KEY], t.work[GOAL], t.p.f[0, LEAD], t.p.f[0, CAP]
+    copy_slot(p, KEPT + k - kind if kind <= _LAST_FLOORS else PLAIN, MOVING)
+    rounds, factor, blur = 0, 2.0, t.work[2]
+    for i in range(key.shape[0]):
+        blur[i] = noise * (draw(t.tally) + draw(t.tally) - 1.0) if noise > 0.0 else 0.0
+        key[i] = lead[i] + (1e6 if cap[i] == np.inf else 0.0) + blur[i]
+        goal[i] = np.inf if cap[i] == np.inf else C * t.base[i]
+        if kind == _CALLER:
+            goal[i] = np.inf if chosen[i] else C * t.base[i]
+    if kind == _LAST_FLOORS:
+        _choose(t, C, np.inf)
+    if kind == _PENALTY:
+        rounds = _ROUNDS
+    for _ in range(rounds):
+        _choose(t, C, factor * C)
+        if move(p, goal, np.inf, True, t.tally)[0] != DONE:
+            return np.inf
+        for i in range(key.shape[0]):
+            key[i] = lead[i]
+        _choose(t, C, np.inf)
+        worst = 0.0
+        for i in range(key.shape[0]):
+            worst = max(worst, -lead[i] if goal[i] == np.inf else 0.0)
+            key[i] += _LASTING * blur[i]
+        if worst < _NEARLY:
+            break
+        factor *= 2.0
+    return move(p, goal, cutoff, True, t.tally)[1]
+
+
+@njit(**ONCE)
+def _cross(t, move, C, short):
+    """Keep what two places agree on and a little more, and repair; returns the value."""
+    p, goal = t.p, t.work[GOAL]
+    swap = draw(t.tally) < 0.5
+    copy_slot(p, OTHER if swap else BEST, MOVING)
+    for i in range(goal.shape[0]):
+        goal[i] = p.f[0, CAP, i]
+        alone = goal[i] == np.inf and p.f[BEST if swap else OTHER, CAP, i] < np.inf
+        if alone and draw(t.tally) < _DROPPED:
+            goal[i] = C * t.base[i]
+    v = move(p, goal, np.inf, True, t.tally)[1]
+    return refill(t, move, v, np.inf, _SECOND, short)
+
+
+@njit(**ONCE)
+def _improve(t, move, C, k, chosen, best, solves, short):
+    """Improve slot BEST, whose value is given, until the budget is spent; returns its value.
+
+    From the best place, from a new start, by crossing the two, and again.
+    """
+    p, idle, here, v = t.p, 0, best, best
+    chain = _CHAIN if solves > 2 * _CHAIN else solves
+    turn, afresh, crossings = t.tally[SOLVES] + chain, False, 0
+    copy_slot(p, BEST, MOVING)
+    while True:
+        if v < np.inf:
+            v = descend(t, move, C, v, solves, short)
+            if v < here * (1.0 + _ACCEPTED):
+                here = v
+                copy_slot(p, MOVING, HERE)
+        if v < best:
+            best = v
+            copy_slot(p, MOVING, BEST)
+        before = t.tally[SOLVES]
+        if before >= solves or idle >= 100 or p.stop[0]:
+            return best
+        if before >= turn:
+            turn, afresh = before + _CHAIN, not afresh
+            if not afresh and here < np.inf:
+                crossings = _CROSSINGS
+                copy_slot(p, HERE, OTHER)
+            here = np.inf if afresh else best
+            copy_slot(p, BEST, HERE)
+        copy_slot(p, HERE, MOVING)
+        if here == np.inf:
+            v = _start(t, move, C, _PENALTY, k, _NOISE, chosen, best * (1.0 + _NEW))
+        elif crossings > 0 and not afresh:
+            crossings -= 1
+            v = _cross(t, move, C, short)
+        else:
+            v = _disturb(t, move, C, short)
+        idle = idle + 1 if t.tally[SOLVES] - before <= 1 else 0  # nothing to release
+
+
+@njit(**ONCE)
+def _all_hard(t, move, C):
+    """Solve with all margins of the floors hard; returns the value and a proven lower bound."""
+    goal = t.work[GOAL]
+    for i in range(goal.shape[0]):
+        goal[i] = np.inf if useful(t, i, t.need) else C * t.base[i]
+    copy_slot(t.p, PLAIN, MOVING)
+    end, v = move(t.p, goal, np.inf, True, t.tally)
+    return v, lower_bound(t.p, goal, end == DONE)
+
+
+@entry
+def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values, codes, kept):
+    """Solve one bag for every C and all floors.
+
+    Parameters
+    ----------
+    t : Task
+        With ``KEPT + len(needs)`` slots.
+    move : function
+        :func:`svmproba.solvers.exact_path.moves.move`, by its address.
+    grid : array of shape (n_C,)
+        Increasing values of C.
+    needs : array of shape (n_floors, 3)
+        Mass that must have its margin: positives, negatives, all. Best in increasing order.
+    solves : int
+        Convex solutions to spend on one problem.
+    seed : int
+    alpha : array of shape (n,)
+        Where to begin: balanced multipliers within the bounds of C = 1.
+    chosen : boolean array of shape (n,) or (0,)
+        A choice of hard margins to start with.
+    points : array of shape (n_C, n_floors, width)
+        Overwritten: weights, the bias at column d.
+    values : array of shape (n_C, n_floors, 2)
+        Overwritten: value, and a proven lower bound, that of the plain SVM unless solved.
+    codes : array of shape (n_C, n_floors)
+        Overwritten: outcomes.
+    kept : boolean array of shape (n_C, n_floors, n)
+        Overwritten: the hard margins.
+    """
+    p, goal, n = t.p, t.work[GOAL], t.mass.shape[0]
+    ready, total, short = np.zeros(needs.shape[0], np.bool_), np.zeros(3), np.empty(3)
+    least, squares = np.full(3, np.inf), 0.0
+    for i in range(n):
+        squares += t.base[i] * p.z[NORM, i] * p.z[NORM, i]
+        for g in range(3):
+            total[g] += t.mass[i] * (t.group[i] >> g & 1)
+            least[g] = min(least[g], t.mass[i]) if t.group[i] >> g & 1 else least[g]
+    C = min(_FIRST_C / squares, grid[0])  # at a small C almost any start is near the solution
+    for i in range(n):
+        goal[i] = C * t.base[i]
+        p.f[0, CAP, i], p.f[0, ALPHA, i] = goal[i], C * alpha[i]
+    move(p, goal, np.inf, False, t.tally)
+    for c in range(grid.shape[0]):
+        C = grid[c]
+        if c > 0:
+            copy_slot(p, PLAIN, MOVING)
+        for i in range(n):
+            goal[i] = C * t.base[i]
+        _, plain = move(p, goal, np.inf, True, t.tally)
+        if plain == np.inf:  # rounding: begin again
+            for i in range(n):
+                p.f[0, CAP, i], p.f[0, ALPHA, i] = goal[i], C * alpha[i]
+            _, plain = move(p, goal, np.inf, False, t.tally)
+        copy_slot(p, MOVING, PLAIN)
+        below = lower_bound(p, goal, True)
+        for floors in range(needs.shape[0]):
+            if p.stop[0]:
+                return
+            k, low = np.int64(floors), below
+            t.tally[SOLVES], t.tally[SEED] = 0, seed + 7919 * (c * needs.shape[0] + k)
+            every = True  # no choice to make
+            for g in range(3):
+                t.need[g] = needs[k, g]
+                every = every and (needs[k, g] <= 0.0 or needs[k, g] > total[g] - least[g])
+            copy_slot(p, PLAIN, MOVING)
+            best, code, held = plain, OPTIMAL, plain < np.inf and not missing(t, short, True)
+            if not held:
+                best, first = np.inf, 0
+                for kind in (_CALLER, _LAST_C, _LAST_FLOORS, _PENALTY):
+                    absent = (kind == _CALLER and chosen.shape[0] == 0) or (
+                        kind <= _LAST_FLOORS and (k < kind or not ready[k - kind])
+                    )
+                    enough = best < np.inf and (every or c % AFRESH > 0)
+                    if absent or enough:
+                        continue
+                    v = _start(t, move, C, kind, k, 0.0, chosen, best)
+                    if v < best:
+                        best = v
+                        copy_slot(p, MOVING, BEST)
+                while best == np.inf and not every and first < _RANKINGS:
+                    first += 1
+                    best = _start(t, move, C, _PENALTY, k, _NOISE, chosen, np.inf)
+                    copy_slot(p, MOVING, BEST)
+                code = NONE_FOUND
+                if every and best == np.inf:  # once more, by no way round: for the proof
+                    best, low = _all_hard(t, move, C)
+                    copy_slot(p, MOVING, BEST)
+                    code = IMPOSSIBLE if low == np.inf else NONE_FOUND
+                if best < np.inf:
+                    code = OPTIMAL if every else FEASIBLE
+                    if not every:
+                        best = _improve(t, move, C, k, chosen, best, solves, short)
+                    copy_slot(p, BEST, MOVING)
+                    copy_slot(p, BEST, KEPT + k)
+                    low = lower_bound(p, p.f[0, CAP], True) if every else low
+            ready[k] = not held and best < np.inf
+            values[c, k, 0], codes[c, k] = best, code
+            values[c, k, 1] = max(low, below)
+            for j in range(points.shape[2]):
+                points[c, k, j] = (1.0 + SCATTER) * p.v[0, j]
+            for i in range(n):
+                kept[c, k, i] = ready[k] and p.f[0, CAP, i] == np.inf

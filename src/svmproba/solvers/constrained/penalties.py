@@ -1,0 +1,180 @@
+r"""Constrained SVMs of large tables: rising penalties, solved by Newton steps.
+
+Pivots (:mod:`~svmproba.solvers.exact_path.moves`) take a step for every record that passes its
+margin: too many where there are tens of thousands. Here the records nearest to their margin, as
+many as the floors need, get the bounds :math:`2C, 4C, 8C, \ldots` and are chosen anew after each
+solution, until their margins hold; then they are made hard. Most values of C take over the choice
+of the last one. Every solution's weights are polished
+(:func:`~svmproba.solvers.constrained.feasible_point.polish`), and the best point counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmproba.solvers.constrained.feasible_point import polish
+from svmproba.solvers.constrained.local_search import AFRESH
+from svmproba.solvers.core.rows import signed_rows
+from svmproba.solvers.newton.lagrangian import State, clear, new_state
+from svmproba.solvers.newton.path import LEAST_WIDTH, Guide, solve_path
+from svmproba.solvers.problem import Array, Problem, certify
+
+#: Relative gap of a solution. Rounds of penalties, and the slack at which a choice is made hard.
+_TOL, _ROUNDS, _NEARLY = 1e-3, 12, 1e-2
+#: Entries of a table beyond which it is large: pivots would take minutes for one problem.
+_LARGE = 400_000
+
+
+def is_large(n: int, d: int) -> bool:
+    """Whether a table is solved by penalties, not by pivots."""
+    return n * d > _LARGE
+
+
+#: Records whose margins are made hard, and the solution with them.
+_Choice = tuple[Any, Array]
+
+
+class _Work(NamedTuple):
+    """A bag with its work space."""
+
+    problem: Problem
+    state: State
+    rows: Any
+    weight: Array
+    stop: Any  # (1,), set from outside to end everything soon
+
+
+def _solve(work: _Work, bounds: Array, point: Array) -> tuple[Array, Array]:
+    """Solve the convex problem from a point nearby; returns the new one and the multipliers."""
+    problem, n = work.problem, len(bounds)
+    d, one = problem.d, np.ones(1)
+    margins = problem.signs * (work.rows @ point[:d] + point[d])
+    coef, alphas, moved = np.empty((1, len(point))), np.empty((1, n)), np.empty(1)
+    guide = Guide(point[None], margins[None], one, np.full(1, 2.0 * LEAST_WIDTH))
+    clear(work.state)
+    solve_path(problem, work.state, bounds, one, _TOL, guide, work.stop, coef, alphas, moved)
+    return coef[0], alphas[0]
+
+
+def _bound(work: _Work, bounds: Array, point: Array, alphas: Array) -> float:
+    """Return the dual value of a convex problem, 0 where nothing is proven.
+
+    Hard margins get bounds that no multiplier exceeds: what bounds this relaxation bounds the
+    problem too, and holds where a margin is missed by a little.
+    """
+    p = work.problem
+    bounds = np.where(np.isinf(bounds), alphas.max(), bounds)
+    coef, bias = point[: p.d], point[p.d]
+    gap, scores = certify(
+        work.rows, p.signs, p.targets, bounds[None], np.ones(1),
+        np.ascontiguousarray(coef)[None, None], np.full((1, 1), bias), alphas[None, None].copy(),
+    )  # fmt: skip
+    slack = np.maximum(1.0 - p.signs * scores[0, 0], 0.0)
+    primal = 0.5 * coef @ coef + slack @ bounds
+    return float(primal * (1.0 - gap[0, 0])) if gap[0, 0] < 1.0 else 0.0
+
+
+def _choose(lead: Array, signs: Array, weight: Array, need: Array) -> Any:
+    """Choose the records with the largest leads, as the floors need."""
+    order, chosen = np.argsort(-lead, kind="stable"), np.zeros(len(lead), np.bool_)
+    for group, mass in ((signs > 0.0, need[0]), (signs < 0.0, need[1]), (signs != 0.0, need[2])):
+        mass -= weight[chosen].sum() if group.all() else 0.0
+        index = order[(group & ~chosen)[order]]
+        before = np.cumsum(weight[index]) - weight[index]
+        chosen[index[before < mass]] = True
+    return chosen
+
+
+def penalty_path(
+    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array, stop: Any
+) -> tuple[dict[tuple[int, int], Any], Array]:
+    """Solve one bag for every C and all floors.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, d)
+    signs, weight : arrays of shape (n,)
+        Labels in {-1, +1} and positive multiplicities; both classes are there.
+    grid : array of shape (n_C,)
+        Increasing values of C.
+    needs : array of shape (n_floors, 3)
+        Mass that must have its margin: positives, negatives, all.
+    stop : array of one byte
+        Everything ends soon once it is set.
+
+    Returns
+    -------
+    points : dict
+        By the places of C and of the floor: weights, bias and objective of a strictly feasible
+        point, or None.
+    bound : array of shape (n_C, n_floors)
+        Proven lower bounds.
+    """
+    table, width = signed_rows(rows, signs)
+    problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), None)
+    work = _Work(problem, new_state(problem, width, widest=width), rows, weight, stop)
+    points: dict[tuple[int, int], Any] = {}
+    bound = np.zeros((len(grid), len(needs)))
+    plain = np.zeros(width)
+    last: list[_Choice | None] = [None] * len(needs)
+    for j, C in enumerate(grid):
+        plain, alphas = _solve(work, C * weight, plain)
+        bound[j] = _bound(work, C * weight, plain, alphas)
+        for k, need in enumerate(needs):
+            if stop[0]:
+                return points, bound
+            if j % AFRESH == 0:
+                last[k] = None
+            while True:
+                candidates, below, choice = _candidates(work, C, need, plain, last[k])
+                polished = [
+                    polish(rows, signs, weight, C, need, w[: problem.d]) for w in candidates
+                ]
+                best = min(polished, key=_value)
+                bound[j, k] = max(bound[j, k], below)
+                points[j, k] = best
+                good = choice is None or polished[-1] is best
+                if good or last[k] is None:
+                    break
+                last[k] = None  # what was taken over is no good here
+            last[k] = choice if good else None
+    return points, bound
+
+
+def _value(point: tuple[Array, float, float] | None) -> float:
+    return np.inf if point is None else point[2]
+
+
+def _candidates(
+    work: _Work, C: float, need: Array, point: Array, start: _Choice | None
+) -> tuple[list[Array], float, _Choice | None]:
+    """Return points that may be good, what they prove, and the last choice with its solution."""
+    problem, weight, factor = work.problem, work.weight, 2.0
+    d, signs = problem.d, problem.signs
+    lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
+    chosen = _choose(lead, signs, weight, need)
+    found = [np.zeros(len(point)), point]  # the constant classifier and the plain one
+    if lead[chosen].min(initial=0.0) >= 0.0:
+        return found, 0.0, None
+    groups = (weight[signs > 0.0], weight[signs < 0.0], weight)
+    masses = np.array([mass.sum() - mass.min() for mass in groups])
+    # Where the floors leave no choice, penalties relax the problem, and what bounds them bounds it.
+    every, below = np.all((need == 0.0) | (need > masses)), 0.0
+    if start is not None:
+        chosen, point = start
+    for _ in range(_ROUNDS if start is None else 0):
+        bounds = np.where(chosen, factor * C, C) * weight
+        point, alphas = _solve(work, bounds, point)
+        below = max(below, _bound(work, bounds, point, alphas)) if every else 0.0
+        found.append(point)
+        lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
+        chosen = _choose(lead, signs, weight, need)
+        if lead[chosen].min() > -_NEARLY:
+            break
+        factor *= 2.0
+    bounds = np.where(chosen, np.inf, C * weight)
+    point, alphas = _solve(work, bounds, point)
+    below = max(below, _bound(work, bounds, point, alphas)) if every else 0.0
+    return [*found, point], below, (chosen, point)

@@ -1,0 +1,1 @@
+"""Signed rows, compilation, workspaces."""

@@ -1,0 +1,1 @@
+"""Methods on the dual: sequential minimal optimisation and coordinate descent."""

@@ -1,0 +1,1 @@
+"""Exact solution paths by an active set."""

@@ -1,0 +1,1 @@
+"""Batched engines on torch."""

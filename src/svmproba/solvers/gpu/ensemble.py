@@ -1,0 +1,255 @@
+r"""GPU engine: all models of a block of bags at once on torch, every model certified.
+
+Each model starts from the full sample's solution at its C and is led by
+:mod:`~svmproba.solvers.gpu.newton` to the wanted gap; the certificate is that of
+:mod:`~svmproba.solvers.problem`, evaluated on the device in float64 for the very numbers that are
+returned. Models that miss the tolerance are reported as such: the caller has another engine.
+
+The same calls on the same device give the same bits. Another device, or another size of the
+blocks, rounds otherwise: the models then differ within the tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from svmproba.solvers.gpu.newton import Models, Results, Table, make_table, newton_steps
+from svmproba.solvers.gpu.torch_ops import Records
+from svmproba.solvers.problem import Array, Reach, certify_tensors, stretch
+from svmproba.solvers.runtime.devices import memory_budget
+
+#: Float64 numbers that a model needs at its peak for each record, and Hessians it holds.
+_PER_RECORD, _PER_HESSIAN = 10, 4
+#: One part of so many of the memory is for the products of columns.
+PRODUCTS_SHARE = 6
+#: Bags that tell which of two starts is the nearer one, and by which factor it has to be.
+_PILOTS, _NEARER = 8, 0.5
+
+
+class Task(NamedTuple):
+    """What the blocks share, on the device."""
+
+    table: Table
+    reach: Reach  # tensors
+    signs: Tensor  # (n,)
+    targets: Tensor  # (n,)
+    weight: Tensor | None  # (n,)
+    grid: Tensor  # (n_C,)
+    start: Models  # one model for each C, for all bags; no base
+    tol: float
+
+
+class Block(NamedTuple):
+    """The models of some bags."""
+
+    coef: Array  # (bags, n_C, d)
+    intercept: Array  # (bags, n_C)
+    gap: Array  # (bags, n_C)
+    scores: Tensor  # (bags, n_C, n), on the device
+    counts: Tensor  # (bags, n), on the device
+
+
+def make_task(
+    rows: Array,
+    reach: Reach,
+    signs: Array,
+    targets: Array,
+    weight: Array | None,
+    grid: Array,
+    tol: float,
+    path: tuple[Array, Array],
+    pilots: Any,
+    device: torch.device,
+) -> Task:
+    """Move to the device what all bags share.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+    reach : Reach
+        Sizes of the rows.
+    signs, targets, weight : arrays of shape (n,); weight may be None
+    grid : array of shape (n_C,)
+    tol : float
+    path : arrays of shapes (n_C, d + 1) and (n_C, n)
+        Weights with the bias, and multipliers, of the full sample.
+    pilots : array of shape (a few bags, n)
+        Counts of bags on which the start is chosen.
+    device : torch.device
+    """
+    parts = (moved(part, device) for part in (signs, targets, grid, *path))
+    labels, wanted, Cs, point, alphas = parts
+    table = make_table(moved(rows, device), labels, wanted, memory_budget(device) // PRODUCTS_SHARE)
+    known = None if weight is None else moved(weight, device)
+    lack = wanted - point @ table.rows.T
+    base = torch.ones_like(wanted) if known is None else known
+    share = (alphas / (Cs[:, None] * base)).nan_to_num_(nan=0.0).clamp_(0.0, 1.0)
+    # The more columns, the more records end between their bounds: start the smoother.
+    penalty = torch.full_like(Cs, min(max(60.0 / point.shape[1], 0.25), 1.5))
+    zero = torch.zeros(len(Cs), dtype=torch.int64, device=device)
+    records = Records(lack[:, :0], share, lack)
+    start = Models(records, zero, Cs, point, penalty, zero, zero == 0)
+    reach = reach._replace(inner=moved(reach.inner, device), outer=moved(reach.outer, device))
+    task = Task(table, reach, labels, wanted, known, Cs, start, tol)
+    return task._replace(start=_nearer_start(task, pilots[:_PILOTS]))
+
+
+def moved(array: Any, device: torch.device) -> Tensor:
+    """Copy an array to a device, in float64."""
+    return torch.as_tensor(np.asarray(array, np.float64), device=device)
+
+
+def _nearer_start(task: Task, pilots: Any) -> Models:
+    """Choose, for each C, where the multipliers start: the full sample's, or smoothed ones.
+
+    The latter are better guesses where bags move the margins of many records. The former are far
+    better where few records matter (separable classes).
+    """
+    start = task.start
+    lack, step = start.records.lack, start.penalty[:, None]
+    smooth = (0.5 + step * lack).clamp_(0.0, 1.0)
+    gaps = []
+    for share in (start.records.share, torch.addcmul(smooth, lack, step).clamp_(0.0, 1.0)):
+        models = _spread(_starting(task, share), _base(task, pilots))
+        gap, _ = _certify(task, models.C, models.records.base, models.point, models.records.share)
+        gaps.append(gap.view(-1, len(task.grid)).mean(0))
+    exact = gaps[0] < _NEARER * gaps[1]
+    chosen = _starting(task, torch.where(exact[:, None], start.records.share, smooth)).start
+    return chosen._replace(penalty=torch.where(exact, 2.0, 1.0) * start.penalty)
+
+
+def _starting(task: Task, share: Tensor) -> Task:
+    records = task.start.records._replace(share=share)
+    return task._replace(start=task.start._replace(records=records))
+
+
+def _certify(
+    task: Task, C: Tensor, base: Tensor, point: Tensor, share: Tensor
+) -> tuple[Tensor, Tensor]:
+    fixed = (task.table.rows, task.table.sums, task.reach, task.targets)
+    return certify_tensors(*fixed, C[:, None] * base, point, share)
+
+
+def _base(task: Task, counts: Any) -> Tensor:
+    """Bounds at C = 1, in one byte each where they are counts."""
+    base = torch.as_tensor(counts, device=task.grid.device)
+    if task.weight is not None:
+        return base.to(torch.float64) * task.weight
+    return base if base.dtype == torch.uint8 else base.to(torch.float64)
+
+
+def _spread(task: Task, base: Tensor) -> Models:
+    """Models of all bags and C at the start, bag by bag."""
+    n_bags, n_grid = len(base), len(task.grid)
+    k = torch.arange(n_grid, device=base.device).repeat(n_bags)
+    models = task.start.take(k)
+    records = models.records._replace(base=base.repeat_interleave(n_grid, 0))
+    return models._replace(records=records, place=torch.arange(len(k), device=base.device))
+
+
+def block_size(
+    n: int,
+    width: int,
+    n_grid: int,
+    n_bags: int,
+    device: torch.device,
+    per_record: int = _PER_RECORD,
+) -> int:
+    """Bags a block: what fits beside the products of columns."""
+    per_model = 8 * (per_record * n + _PER_HESSIAN * width**2)
+    left = memory_budget(device) - memory_budget(device) // PRODUCTS_SHARE
+    return int(max(1, min(n_bags, left // (n_grid * per_model))))
+
+
+def fit_bags(
+    task: Task,
+    counts: Any,
+    again: Callable[[Any], tuple[Array, ...]],
+    tally: Callable[[Any, Any], tuple[Array, Array]] | None,
+    report: Callable[[int], None] | None,
+) -> tuple[Array, Array, Array, Array | None, Array | None]:
+    """Fit all bags, block by block; a block that does not fit in the memory is halved.
+
+    Parameters
+    ----------
+    task : Task
+    counts : array of shape (n_bags, n)
+    again : callable
+        ``again(counts (1, n)) -> gap (n_C,), coef (n_C, d), intercept (n_C,), scores (n_C, n)`` of
+        one bag by another engine, for bags with models above the tolerance.
+    tally, report : callables or None
+        See :func:`~svmproba.solvers.ensemble.fit_ensemble`.
+
+    Returns
+    -------
+    tuple
+        The fields of an :class:`~svmproba.solvers.ensemble.Ensemble`.
+    """
+    (n, width), (n_bags, n_grid) = task.table.rows.shape, (len(counts), len(task.grid))
+    coef, intercept = np.empty((n_grid, n_bags, width - 1)), np.empty((n_grid, n_bags))
+    gap = np.empty((n_grid, n_bags))
+    summed, stacked = None, []
+    size, first = block_size(n, width, n_grid, n_bags, task.grid.device), 0
+    while first < n_bags:
+        part = slice(first, first + size)
+        try:
+            block = solve_block(task, counts[part])
+        except torch.cuda.OutOfMemoryError:
+            if size == 1:
+                raise
+            size = -(-size // 2)
+            torch.cuda.empty_cache()
+            continue
+        _improve(block, counts[part], task.tol, again)
+        coef[:, part] = block.coef.transpose(1, 0, 2)
+        intercept[:, part], gap[:, part] = block.intercept.T, block.gap.T
+        if tally is not None:
+            total, each = tally(block.scores, block.counts)
+            summed = total if summed is None else summed + total
+            stacked.append(each)
+        first += len(block.gap)
+        if report is not None:
+            report(len(block.gap))
+    return coef, intercept, gap, summed, np.concatenate(stacked, -1) if stacked else None
+
+
+def _improve(
+    block: Block, counts: Any, tol: float, again: Callable[[Any], tuple[Array, ...]]
+) -> None:
+    """Solve once more the bags with models above the tolerance, and keep what is better."""
+    for b in np.flatnonzero((block.gap > tol).any(axis=1)).tolist():
+        gap, coef, intercept, scores = again(counts[b : b + 1])
+        better = np.flatnonzero(gap < block.gap[b])
+        block.gap[b, better], block.coef[b, better] = gap[better], coef[better]
+        block.intercept[b, better] = intercept[better]
+        place = torch.as_tensor(better, device=block.scores.device)
+        block.scores[b, place] = block.scores.new_tensor(scores[better])
+
+
+def solve_block(task: Task, counts: Any) -> Block:
+    """Solve the models of some bags, all at once."""
+    base = _base(task, counts)
+    models = _spread(task, base)
+    C, bases = models.C, models.records.base
+    results = Results(torch.empty_like(models.point), torch.empty_like(models.records.lack))
+    # Not quite the tolerance: the loop's sums and the certificate's are rounded differently.
+    newton_steps(task.table, models, 0.99 * task.tol, results)
+    del models
+    results.point[~results.point.isfinite().all(1)] = 0.0  # the zero model, whose gap is large
+    stretch(results.point[:, :-1], results.point[:, -1], task.targets, task.reach)
+    gap, scores = _certify(task, C, bases, *results)
+    scores *= task.signs
+    shape = (len(base), len(task.grid), -1)
+    point = results.point.cpu().numpy().reshape(shape)
+    return Block(
+        np.ascontiguousarray(point[:, :, :-1]),
+        point[:, :, -1].copy(),
+        gap.cpu().numpy().reshape(shape[:2]),
+        scores.view(shape),
+        torch.as_tensor(counts, device=base.device),
+    )

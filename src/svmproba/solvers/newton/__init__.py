@@ -1,0 +1,1 @@
+"""Semismooth Newton paths: tables of moderate width."""

@@ -1,0 +1,1 @@
+"""Threads, tasks and devices."""

@@ -1,0 +1,245 @@
+"""``svmproba predict``."""
+
+import io
+import json
+import os
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import svmproba
+from svmproba.cli import scoring
+from svmproba.cli.input import csv_blocks
+
+
+@pytest.fixture
+def predict(invoke, model):
+    """Run ``svmproba predict`` with the model of the bank."""
+
+    def run(data, *arguments, **more):
+        return invoke("predict", model, data, "--jobs", 1, *arguments, **more)
+
+    return run
+
+
+def edited(path, folder, row, column, value):
+    """Copy a table with another cell."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table.loc[row - 1, column] = value
+    table.to_csv(folder / "edited.csv", index=False)
+    return folder / "edited.csv"
+
+
+def test_probabilities_are_those_of_python(predict, model, new_customers, tmp_path):
+    done = predict(new_customers, "--out", tmp_path / "scored.parquet", "--keep", "customer")
+    assert done.exit_code == 0, done.output
+    scored = pd.read_parquet(tmp_path / "scored.parquet")
+    records = pd.read_csv(new_customers)
+    assert list(scored.columns) == ["customer", "probability", "decision", "expected_cost"]
+    assert scored["customer"].tolist() == records["customer"].tolist()
+    pipeline = svmproba.load(model)
+    np.testing.assert_allclose(
+        scored["probability"], pipeline.predict_proba(records)[:, 1], rtol=1e-12
+    )
+    labels, cost = pipeline["svm"].decide(
+        pipeline[:-1].transform(records), fn_cost=500.0, fp_cost=60.0, return_cost=True
+    )
+    assert scored["decision"].tolist() == labels.tolist()
+    np.testing.assert_allclose(scored["expected_cost"], cost, rtol=1e-12)
+    assert os.listdir(tmp_path) == ["scored.parquet"]
+    assert "60 rows written to" in done.stderr
+
+
+def test_standard_input_to_standard_output(predict, new_customers, tmp_path):
+    done = predict("-", input=new_customers.read_bytes())
+    predict(new_customers, "--out", tmp_path / "scored.csv")
+    assert done.stdout == (tmp_path / "scored.csv").read_text()
+    assert pd.read_csv(io.StringIO(done.stdout)).shape == (60, 3)
+
+
+def test_chunks_do_not_matter(predict, new_customers, monkeypatch):
+    whole = predict(new_customers, "--keep", "customer").stdout
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", 200)
+    parts = predict(new_customers, "--keep", "customer").stdout
+    a, b = (pd.read_csv(io.StringIO(text)) for text in (whole, parts))
+    pd.testing.assert_frame_equal(a, b, rtol=1e-12)
+
+
+def test_parquet_in_and_other_columns_and_order(predict, new_customers, tmp_path):
+    table = pd.read_csv(new_customers)
+    table["extra"], table["default"] = "x", "?"
+    table = table[table.columns[::-1]]
+    pq.write_table(pa.Table.from_pandas(table), tmp_path / "new.parquet")
+    done = predict(tmp_path / "new.parquet")
+    a, b = (pd.read_csv(io.StringIO(d.stdout)) for d in (done, predict(new_customers)))
+    pd.testing.assert_frame_equal(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["sampling", "simulation", "venn_abers"])
+def test_intervals(predict, new_customers, model, kind):
+    done = predict(new_customers, "--interval", kind, "--confidence", 0.8)
+    assert done.exit_code == 0, done.output
+    scored = pd.read_csv(io.StringIO(done.stdout))
+    assert (scored["low"] <= scored["high"]).all()
+    pipeline = svmproba.load(model)
+    rows = pipeline[:-1].transform(pd.read_csv(new_customers))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        limits = pipeline["svm"].predict_proba_interval(rows, 0.8, kind=kind)
+    np.testing.assert_allclose(scored[["low", "high"]], limits, atol=1e-12)
+
+
+def test_kept_columns_are_passed_on_as_they_are(predict, new_customers, tmp_path):
+    data = edited(new_customers, tmp_path, 2, "customer", 'NA, "the second"')
+    scored = pd.read_csv(io.StringIO(predict(data, "--keep", "customer,home").stdout))
+    assert scored.columns[:2].tolist() == ["customer", "home"]
+    assert scored["customer"][1] == 'NA, "the second"'
+
+
+def test_an_unknown_category(predict, new_customers, tmp_path):
+    data = edited(new_customers, tmp_path, 17, "home", "tent")
+    done = predict(data, "--out", tmp_path / "scored.csv", "--json")
+    assert done.exit_code == 0
+    said = "column 'home': unknown category 'tent' once, first in row 17 (line 18)"
+    assert said in done.stderr
+    found = json.loads(done.stdout)
+    assert found["oddities"][0]["cells"] == [{"value": "tent", "first_row": 17, "count": 1}]
+    assert found["rows"] == 60
+    strict = predict(data, "--strict", "--out", tmp_path / "strict.csv")
+    assert strict.exit_code == 2
+    assert "row 17 (line 18), column 'home': the model does not know the category" in strict.stderr
+    assert not (tmp_path / "strict.csv").exists()
+
+
+def test_many_unknown_categories(predict, new_customers, tmp_path, monkeypatch):
+    monkeypatch.setattr(scoring, "CELLS_REMEMBERED", 7)
+    table = pd.read_csv(new_customers)
+    table["home"] = [f"tent {k // 2}" for k in range(59)] + ["own"]
+    table.to_csv(tmp_path / "tents.csv", index=False)
+    done = predict(tmp_path / "tents.csv", "--out", tmp_path / "s.csv", "--json")
+    assert "unknown category 'tent 4' 2 times, first in row 9 (line 10)" in done.stderr
+    assert "at least 2 other values as well" in done.stderr
+    (oddity,) = json.loads(done.stdout)["oddities"]
+    assert sum(cell["count"] for cell in oddity["cells"]) + oddity["others"] == 59
+
+
+@pytest.mark.parametrize("block", [200, 1 << 20])
+def test_a_column_of_which_nothing_is_known(predict, new_customers, tmp_path, monkeypatch, block):
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block)
+    table = pd.read_csv(new_customers)
+    table["home"] = np.where(table["age"] > 40, "tent", "boat")
+    table.loc[4, "home"] = None
+    table.to_csv(tmp_path / "tents.csv", index=False)
+    done = predict(tmp_path / "tents.csv", "--out", tmp_path / "s.csv")
+    assert done.exit_code == 2
+    assert "column 'home': the model knows none of its 59 cells, such as " in done.stderr
+    assert "it was fitted on 'free', 'own', 'rent'" in done.stderr
+    assert os.listdir(tmp_path) == ["tents.csv"]
+    lenient = predict(tmp_path / "tents.csv", "--lenient")
+    assert lenient.exit_code == 0
+    assert "unknown category 'tent'" in lenient.stderr
+    table["home"] = None
+    table.to_csv(tmp_path / "gaps.csv", index=False)
+    assert predict(tmp_path / "gaps.csv").exit_code == 0
+
+
+def test_a_cell_that_is_no_number(predict, new_customers, tmp_path):
+    data = edited(new_customers, tmp_path, 31, "amount", "a lot")
+    done = predict(data, "--out", tmp_path / "scored.csv")
+    assert done.exit_code == 2
+    assert f"{data}, row 31 (line 32), column 'amount': 'a lot' is not a number" in done.stderr
+    assert os.listdir(tmp_path) == ["edited.csv"]
+    lenient = predict(data, "--lenient")
+    assert lenient.exit_code == 0
+    assert "not a number 'a lot' once, first in row 31 (line 32); it counts as" in lenient.stderr
+    gap = predict(edited(new_customers, tmp_path, 31, "amount", ""))
+    assert gap.stdout == lenient.stdout
+
+
+def test_a_number_that_is_too_large(predict, new_customers, tmp_path):
+    done = predict(edited(new_customers, tmp_path, 31, "amount", "1e300"))
+    assert done.exit_code == 2
+    assert "row 31 (line 32), column 'amount': 1e+300 is too large" in done.stderr
+
+
+def test_a_kept_column_with_a_comma(predict, new_customers, tmp_path):
+    table = pd.read_csv(new_customers).rename(columns={"customer": "customer, number"})
+    table.to_csv(tmp_path / "new.csv", index=False)
+    scored = predict(tmp_path / "new.csv", "--keep", "customer, number").stdout
+    assert pd.read_csv(io.StringIO(scored)).columns[0] == "customer, number"
+
+
+def test_missing_columns(predict, new_customers, tmp_path):
+    table = pd.read_csv(new_customers).drop(columns=["age", "home"])
+    table.to_csv(tmp_path / "few.csv", index=False)
+    done = predict(tmp_path / "few.csv")
+    assert done.exit_code == 2
+    assert "lacks 2 columns that the model needs: 'age', 'home'" in done.stderr
+
+
+def test_decimal_commas(predict, new_customers, tmp_path):
+    table = pd.read_csv(new_customers)
+    table.to_csv(tmp_path / "comma.csv", index=False, sep=";", decimal=",")
+    refused = predict(tmp_path / "comma.csv")
+    assert refused.exit_code == 2
+    assert "column 'income'" in refused.stderr
+    done = predict(tmp_path / "comma.csv", "--decimal", ",")
+    assert done.stdout == predict(new_customers).stdout
+
+
+def test_no_records_make_an_empty_table(predict, new_customers, tmp_path):
+    (tmp_path / "none.csv").write_text(new_customers.read_text().splitlines()[0] + "\n")
+    done = predict(tmp_path / "none.csv", "--keep", "customer")
+    assert done.exit_code == 0
+    assert done.stdout == "customer,probability,decision,expected_cost\n"
+    assert "has no records" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--json"], "--json needs standard output: give a file with --out"),
+        (["--out", "x.txt"], "--out must end with .parquet or .csv, got 'x.txt'"),
+        (["--interval", "sure"], "--interval must be of sampling, simulation, venn_abers"),
+        (["--confidence", "1"], "--confidence must be between 0 and 1"),
+        (["--keep", "nobody"], "--keep: {} has no column 'nobody'"),
+        (["--jobs", "0"], "--jobs must not be 0"),
+    ],
+)
+def test_wrong_use(predict, new_customers, arguments, message):
+    done = predict(new_customers, *arguments)
+    assert done.exit_code == 2
+    assert message.format(new_customers) in done.stderr
+
+
+def test_files_that_are_no_models(invoke, new_customers, tmp_path):
+    assert "there is no model file" in invoke("predict", "no.svmproba", new_customers).stderr
+    (tmp_path / "m.svmproba").write_text("not a model")
+    done = invoke("predict", tmp_path / "m.svmproba", new_customers)
+    assert done.exit_code == 2
+    assert "Traceback" not in done.output
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.repeat([0, 1], 15)
+    bare = svmproba.BootstrapSVC(n_bootstraps=20, random_state=0).fit(X, y)
+    svmproba.save(bare, tmp_path / "bare.svmproba")
+    done = invoke("predict", tmp_path / "bare.svmproba", new_customers)
+    assert done.exit_code == 2
+    assert "was not made by svmproba fit" in done.stderr
+
+
+def test_whole_number_labels_and_a_rate(fit, invoke, credit, new_customers, tmp_path):
+    table = pd.read_csv(credit)
+    table["default"] = (table["default"] == "yes").astype(int)
+    table.to_csv(tmp_path / "credit.csv", index=False)
+    done = fit(
+        tmp_path / "credit.csv", tmp_path / "m.svmproba", "--tpr", 0.95, "--costs", "fn=5,fp=1"
+    )
+    assert done.exit_code == 0, done.output
+    invoke("predict", tmp_path / "m.svmproba", new_customers, "--out", tmp_path / "s.parquet")
+    scored = pq.read_table(tmp_path / "s.parquet")
+    assert scored.schema.field("decision").type == pa.int64()
+    pipeline = svmproba.load(tmp_path / "m.svmproba")
+    assert scored["decision"].to_pylist() == pipeline.predict(pd.read_csv(new_customers)).tolist()
