@@ -1,16 +1,16 @@
-r"""Race: a promised true positive rate, and the false alarms it costs.
+r"""Race: a guaranteed true positive rate, and the false alarms it costs.
 
-Every contender gets the same records of a data set, and is asked for a cut whose TPR on new records
-is at least the rate, with confidence 0.9. Half of the records fit the model and half set the cut,
-except where the method uses all of them for both. The scores are those of two models, both with
-``class_weight="balanced"``:
+Every contender gets the same records of a data set, and is asked for a threshold whose TPR on new
+records is at least the rate, with confidence 0.9. Half of the records fit the model and half set
+the threshold, except where the method uses all of them for both. The scores are those of two
+models, both with ``class_weight="balanced"``:
 
 * *svm*: one ``LinearSVC``, C by 5-fold AUC; sigmoid calibration for those who need probabilities.
 * *bags*: ``BootstrapSVC(calibration="platt")``.
 
-The contenders are ``BinaryClassificationController`` of MAPIE as it comes (100 cuts,
-Bonferroni-Holm), with ``fwer_method="fixed_sequence"``, and the latter with 1000 cuts;
-scikit-learn's ``TunedThresholdClassifierCV``, which promises nothing, with the TNR as its score
+The contenders are ``BinaryClassificationController`` of MAPIE as it comes (100 thresholds,
+Bonferroni-Holm), with ``fwer_method="fixed_sequence"``, and the latter with 1000 thresholds;
+scikit-learn's ``TunedThresholdClassifierCV``, which guarantees nothing, with the TNR as its score
 where the TPR is reached; and `with_rate` of `BootstrapSVC` with ``guarantee="split"``, ``"oob"``
 and ``"jackknife+"``. How the numbers are meant: see README.md beside this file.
 
@@ -45,7 +45,7 @@ from svmproba.bootstrap.guarantee import order_statistic
 from svmproba.paper.datasets import load_dataset
 from svmproba.preparation.preprocessing import make_preprocessor
 
-#: Data sets with enough positives for a promise on half of 60 % of them.
+#: Data sets with enough positives for a guarantee on half of 60 % of them.
 DATASETS = (
     "absenteeism", "adult", "australian", "careval", "churn", "german", "heart", "housing",
     "productivity", "wisconsin",
@@ -57,13 +57,13 @@ CONFIDENCE = 0.9
 
 
 class Contender(NamedTuple):
-    """Who it is, whose scores it cuts, on which records, and whether it promises the rate."""
+    """Who it is, whose scores it uses, on which records, and whether it guarantees the rate."""
 
     method: str
     short: str
     scores: str
-    cut_on: str
-    promises: bool
+    threshold_on: str
+    guarantees: bool
 
 
 CONTENDERS = {
@@ -72,7 +72,7 @@ CONTENDERS = {
     "tuned_svm": Contender("TunedThresholdClassifierCV", "tuned", "svm", "all", False),
     "mapie_bags": Contender("MAPIE", "MAPIE", "bags", "half", True),
     "mapie_fixed_bags": Contender("MAPIE fixed_sequence", "fixed", "bags", "half", True),
-    "mapie_fine_bags": Contender("MAPIE fixed, 1000 cuts", "fine", "bags", "half", True),
+    "mapie_fine_bags": Contender("MAPIE fixed, 1000 thresholds", "fine", "bags", "half", True),
     "split": Contender("ours, split", "split", "bags", "half", True),
     "oob": Contender("ours, oob", "oob", "bags", "all", True),
     "jackknife+": Contender("ours, jackknife+", "jack+", "bags", "all", False),
@@ -83,19 +83,19 @@ class Parts(NamedTuple):
     """Rows and labels of one split, twice preprocessed: as its first half says, and as both do."""
 
     train: tuple[Floats, Labels]
-    cut: tuple[Floats, Labels]
+    threshold: tuple[Floats, Labels]
     test_half: tuple[Floats, Labels]
     everything: tuple[Floats, Labels]
     test_all: tuple[Floats, Labels]
 
 
 class Outcome(NamedTuple):
-    """What a contender did on one split; `seconds` of fit and cut, `no_cut`: it found none."""
+    """What a contender did on one split; `no_threshold`: it found none."""
 
     tpr: float
     fpr: float
     seconds: float
-    no_cut: bool
+    no_threshold: bool
 
 
 def split(name: str, seed: int) -> Parts:
@@ -105,13 +105,13 @@ def split(name: str, seed: int) -> Parts:
     X, X_test, y, y_test = train_test_split(
         X, y, train_size=n, test_size=n_test, stratify=y, random_state=seed
     )
-    X_train, X_cut, y_train, y_cut = train_test_split(
+    X_train, X_threshold, y_train, y_threshold = train_test_split(
         X, y, test_size=0.5, stratify=y, random_state=seed
     )
     half, whole = make_preprocessor(X).fit(X_train), make_preprocessor(X).fit(X)
     return Parts(
         (half.transform(X_train), y_train),
-        (half.transform(X_cut), y_cut),
+        (half.transform(X_threshold), y_threshold),
         (half.transform(X_test), y_test),
         (whole.transform(X), y),
         (whole.transform(X_test), y_test),
@@ -167,8 +167,8 @@ def run_mapie(
     for kind, options in MAPIE_OPTIONS.items():
         if f"{kind}_{base}" in CONTENDERS:
             with Clock() as clock:
-                controller = mapie(model.predict_proba, rate, **options).calibrate(*parts.cut)
-            # Without a valid cut only "all are positive" keeps the rate.
+                controller = mapie(model.predict_proba, rate, **options).calibrate(*parts.threshold)
+            # Without a valid threshold only "all are positive" keeps the rate.
             predict = None if controller.best_predict_param is None else controller.predict
             yield f"{kind}_{base}", judge(predict, parts.test_half, fit_s + clock.seconds)
 
@@ -181,13 +181,13 @@ def fit_ours(X: Floats, y: Labels, bags: int, seed: int) -> tuple[BootstrapSVC, 
     return model, clock.seconds
 
 
-def recut(model: BootstrapSVC, rate: float, **options: Any) -> Any:
-    """Return `predict` of the model with its promise, or None where the records are too few."""
+def moved(model: BootstrapSVC, rate: float, **options: Any) -> Any:
+    """Return `predict` of the model with its guarantee, or None where the records are too few."""
     try:
-        cut = model.with_rate(tpr=rate, confidence=CONFIDENCE, exceed=False, **options)
+        threshold = model.with_rate(tpr=rate, confidence=CONFIDENCE, exceed=False, **options)
     except ValueError:
         return None
-    return cut.predict
+    return threshold.predict
 
 
 def run_ours(
@@ -196,16 +196,16 @@ def run_ours(
     """Yield what MAPIE and `with_rate` make of our scores."""
     half, half_s = fit_ours(*parts.train, bags, seed)
     whole, whole_s = fit_ours(*parts.everything, bags, seed)
-    X, y = parts.cut
+    X, y = parts.threshold
     for rate in rates:
         for name, outcome in run_mapie("bags", half, half_s, parts, rate):
             yield rate, name, outcome
         with Clock() as clock:
-            predict = recut(half, rate, guarantee="split", X=X, y=y)
+            predict = moved(half, rate, guarantee="split", X=X, y=y)
         yield rate, "split", judge(predict, parts.test_half, half_s + clock.seconds)
         for kind in ("oob", "jackknife+"):
             with Clock() as clock:
-                predict = recut(whole, rate, guarantee=kind)
+                predict = moved(whole, rate, guarantee=kind)
             yield rate, kind, judge(predict, parts.test_all, whole_s + clock.seconds)
 
 
@@ -233,16 +233,16 @@ def run_split(
     with threadpool_limits(1):
         parts = split(name, seed)
         found = [*run_svm(parts, rates), *run_ours(parts, rates, bags, seed)]
-    positives = tuple(int(y.sum()) for _, y in (parts.cut, parts.everything, parts.test_all))
+    positives = tuple(int(y.sum()) for _, y in (parts.threshold, parts.everything, parts.test_all))
     return positives, {(rate, contender): outcome for rate, contender, outcome in found}
 
 
 def allowed_share(n: int, n_test: int, rate: float) -> float:
-    r"""Share of splits whose test TPR may be below the rate when the promise is just kept.
+    r"""Share of splits whose test TPR may be below the rate when the guarantee is just kept.
 
-    The TPR of the cut at the k-th smallest of n levels is Beta(n - k + 1, k). Ranks k and k + 1 are
-    mixed so that it is below the rate with probability 1 - confidence exactly; then the count of
-    the n_test test records above the cut is a mixture of beta-binomials.
+    The TPR of the threshold at the k-th smallest of n levels is Beta(n - k + 1, k). Ranks k and k +
+    1 are mixed so that it is below the rate with probability 1 - confidence exactly; then the count
+    of the n_test test records above the threshold is a mixture of beta-binomials.
     """
     k = order_statistic(n, rate, CONFIDENCE)
     below = binom.cdf([k - 1, k], n, 1 - rate)  # of either rank
@@ -265,7 +265,7 @@ def run_dataset(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
         for key, contender in CONTENDERS.items():
             outcomes = [found[rate, key] for _, found in splits]
             tpr = np.array([outcome.tpr for outcome in outcomes])
-            n = n_half if contender.cut_on == "half" else n_all
+            n = n_half if contender.threshold_on == "half" else n_all
             more = fprs[key] - fprs["split"]
             records.append(
                 {
@@ -280,8 +280,8 @@ def run_dataset(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
                     "positives_test": n_test,
                     "tpr": tpr.mean(),
                     "violated": np.mean(tpr < rate - 1e-9),
-                    "allowed": allowed_share(n, n_test, rate) if contender.promises else None,
-                    "no_cut": np.mean([outcome.no_cut for outcome in outcomes]),
+                    "allowed": allowed_share(n, n_test, rate) if contender.guarantees else None,
+                    "no_threshold": np.mean([outcome.no_threshold for outcome in outcomes]),
                     "fpr": fprs[key].mean(),
                     "above_split": more.mean(),
                     "above_split_error": more.std() / np.sqrt(len(more)),
@@ -295,11 +295,12 @@ def run_dataset(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 NOTE = """\
 half, all: positives in half of the records and in all of them; test: positives tested on.
-cut on: records that set the cut; TPR, FPR: test means over splits and data sets, each data set the
-same weight. violated: share of splits with a test TPR below the rate; allowed: the same share for a
-promise just kept, noise of the test part included. no cut: none was found, and all records count
-as called positive. - split: FPR less that of split, and the standard error over splits.
-s: CPU seconds for fit and cut, median over splits, mean over data sets."""
+threshold on: records that set the threshold; TPR, FPR: test means over splits and data sets, each
+data set the same weight. violated: share of splits with a test TPR below the rate; allowed: the
+same share for a guarantee just kept, noise of the test part included. no threshold: none was found,
+and all records count as called positive. - split: FPR less that of split, and the standard error
+over splits.
+s: CPU seconds for fit and threshold, median over splits, mean over data sets."""
 
 
 def fpr_lines(records: list[dict[str, Any]], rate: float) -> Iterator[str]:
@@ -317,24 +318,26 @@ def fpr_lines(records: list[dict[str, Any]], rate: float) -> Iterator[str]:
 def summary_lines(records: list[dict[str, Any]], rate: float) -> Iterator[str]:
     """Yield the means over data sets of each contender."""
     yield (
-        f"{'contender':<28}{'scores':>7}{'cut on':>8}{'TPR':>8}{'violated':>10}{'allowed':>9}"
-        f"{'no cut':>8}{'FPR':>8}{'- split':>17}{'s':>7}"
+        f"{'contender':<28}{'scores':>7}{'threshold on':>8}{'TPR':>8}{'violated':>10}{'allowed':>9}"
+        f"{'no threshold':>8}{'FPR':>8}{'- split':>17}{'s':>7}"
     )
     for key, contender in CONTENDERS.items():
         rows = [r for r in records if r["rate"] == rate and r["contender"] == key]
-        mean = {k: np.mean([r[k] for r in rows]) for k in ("tpr", "violated", "no_cut", "fpr")}
-        allowed = f"{np.mean([r['allowed'] for r in rows]):.3f}" if contender.promises else "-"
+        mean = {
+            k: np.mean([r[k] for r in rows]) for k in ("tpr", "violated", "no_threshold", "fpr")
+        }
+        allowed = f"{np.mean([r['allowed'] for r in rows]):.3f}" if contender.guarantees else "-"
         error = np.sqrt(np.sum([r["above_split_error"] ** 2 for r in rows])) / len(rows)
         more = f"{np.mean([r['above_split'] for r in rows]):+.3f} ± {error:.3f}"
         yield (
-            f"{contender.method:<28}{contender.scores:>7}{contender.cut_on:>8}{mean['tpr']:>8.3f}"
-            f"{mean['violated']:>10.3f}{allowed:>9}{mean['no_cut']:>8.2f}{mean['fpr']:>8.3f}"
+            f"{contender.method:<28}{contender.scores:>7}{contender.threshold_on:>8}{mean['tpr']:>8.3f}"
+            f"{mean['violated']:>10.3f}{allowed:>9}{mean['no_threshold']:>8.2f}{mean['fpr']:>8.3f}"
             f"{more if key != 'split' else '-':>17}{np.mean([r['seconds'] for r in rows]):>7.2f}"
         )
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="A promised TPR against MAPIE and scikit-learn.")
+    parser = argparse.ArgumentParser(description="A guaranteed TPR against MAPIE and scikit-learn.")
     add = parser.add_argument
     add("--bags", type=int, default=100, help="bags B (default: 100)")
     add("--datasets", nargs="+", default=DATASETS, choices=DATASETS, metavar="NAME",

@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             write_csv(options.csv, records)
         print(
             "\nCPU s: of one job; |dP|: mean distance of the vote shares from those of the first "
-            "bootstrap;\ndiffer: labels that differ from its; TPR, TNR: on new records, cut for a "
+            "bootstrap;\ndiffer: labels that differ from its; TPR, TNR: on new records, for a "
             "TPR of 0.9;\nBrier: calibrated by 'auto'; another: the bootstrap with another seed.\n"
         )
     if options.rows:

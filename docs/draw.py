@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def draw_costs_and_rates() -> None:
-    """German credit, half of the records held out: costs against the cut, rates."""
+    """German credit, half of the records held out: costs against the threshold, rates."""
     X, y = load_dataset("german")
     X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
     votes = make_pipeline(make_preprocessor(X), BootstrapSVC(random_state=0)).fit(X, y)

@@ -118,7 +118,7 @@ ax.set(xlabel="customer value", ylabel="P(leaves)", ylim=(0, 1), xlim=(0, None))
 legend = ax.legend(frameon=False)
 
 # %%
-# A rate with a promise
+# A rate with a guarantee
 # ---------------------
 # The board wants nine in ten of those who leave to be on the list, next quarter too. How much
 # does that cost? Out of bag, without a fit:
@@ -128,16 +128,20 @@ from svmproba.evaluation import RateDisplay
 display = RateDisplay.from_estimator(curved[-1].with_rate(tpr=0.9), against="tpr")
 
 # %%
-# A promise needs records that had no part in the fit. Half of those set aside serve, and the
+# A guarantee needs records that had no part in the fit. Half of those set aside serve, and the
 # other half shows how it went.
 
-X_cut, X_test, y_cut, y_test = train_test_split(X_new, y_new, test_size=0.5, random_state=0)
-promised = curved[-1].with_rate(tpr=0.9, guarantee="split", X=curved[:-1].transform(X_cut), y=y_cut)
-print(promised.promise_)
+X_threshold, X_test, y_threshold, y_test = train_test_split(
+    X_new, y_new, test_size=0.5, random_state=0
+)
+guaranteed = curved[-1].with_rate(
+    tpr=0.9, guarantee="split", X=curved[:-1].transform(X_threshold), y=y_threshold
+)
+print(guaranteed.guarantee_)
 
 # %%
 
-listed = make_pipeline(*curved[:-1], promised).predict(X_test)
+listed = make_pipeline(*curved[:-1], guaranteed).predict(X_test)
 print(f"{listed.sum()} of {len(listed)} customers are on the list")
 print(f"{listed[y_test == 1].mean():.1%} of those who left were on it")
 
@@ -175,7 +179,7 @@ from pathlib import Path
 from svmproba.evaluation import write_report
 
 report = write_report(
-    make_pipeline(*curved[:-1], promised),
+    make_pipeline(*curved[:-1], guaranteed),
     X_test,
     y_test,
     Path(tempfile.mkdtemp()) / "churn.html",

@@ -4,7 +4,7 @@ Credit: whom to lend to
 
 A bank has a thousand past loans, 300 of which went bad, and has to decide on new applications.
 This case goes from the table to the decision: probabilities, are they right, what do they save, a
-rate with a promise, how sure, and what drives them.
+rate with a guarantee, how sure, and what drives them.
 
 The data are *german credit* (Hofmann, UCI). ``load_dataset`` looks for the file in the folder
 that ``SVMPROBA_DATA`` names and in the cache, and fetches it otherwise. Where this page was built
@@ -91,16 +91,16 @@ for name, decision in {
     print(f"{name:34} {refused:4.0%} refused, costs {cost:4.0f} an application")
 
 # %%
-# Were all costs alike, one cut of the probability would do. The bank's old rule, "a default is
-# five times as dear as a refusal", asks for a cut at 1/6. The curve shows that it is near the
-# cheapest cut there is.
+# Were all costs alike, one threshold of the probability would do. The bank's old rule, "a default
+# is five times as costly as a refusal", asks for a threshold at 1/6. The curve shows that it is
+# near the cheapest threshold there is.
 
 from svmproba.evaluation import CostCurveDisplay
 
 display = CostCurveDisplay.from_estimator(model, X_new, y_new, fn_cost=5, name="calibrated")
 
 # %%
-# A rate with a promise
+# A rate with a guarantee
 # ---------------------
 # The regulator asks for something else: of all loans that go bad, 80 % must have been flagged,
 # and that is to hold for loans to come. ``guarantee="split"`` holds back a part of the records,
@@ -115,7 +115,7 @@ flagger = make_pipeline(
     ),
 )
 flagger.fit(X, y)
-print(flagger[-1].promise_)
+print(flagger[-1].guarantee_)
 
 # %%
 # What became of it on the 300 loans set aside:
@@ -129,7 +129,7 @@ for label in ("bad", "good"):
 # --------
 # For a single application the Venn–Abers pair is a second opinion: the probability as it would
 # be with this very loan among the known ones, good or bad. It is wide where there are few loans
-# like it. These five are nearest to the cut of one sixth.
+# like it. These five are nearest to the threshold of one sixth.
 
 import pandas as pd
 

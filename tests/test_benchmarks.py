@@ -76,9 +76,10 @@ def test_guarantee_race(tmp_path):
     assert done.returncode == 0, done.stderr
     records = {(r["rate"], r["contender"]): r for r in read_csv(path)}
     assert len(records) == 2 * 9
-    # 64 positives are too few for Bonferroni over 100 cuts, and enough for the order statistic.
-    assert float(records["0.9", "mapie_bags"]["no_cut"]) == 1
-    assert float(records["0.9", "split"]["no_cut"]) == 0
+    # 64 positives are too few for Bonferroni over 100 thresholds, and enough for the order
+    # statistic.
+    assert float(records["0.9", "mapie_bags"]["no_threshold"]) == 1
+    assert float(records["0.9", "split"]["no_threshold"]) == 0
     assert float(records["0.8", "split"]["fpr"]) < float(records["0.8", "mapie_bags"]["fpr"])
 
 

@@ -16,7 +16,7 @@ NOT_REPETITION = (
     "distributions. scikit-learn's BaggingClassifier and RandomForestClassifier fail it too."
 )
 NOT_A_KERNEL = (
-    "The check hands over a matrix that is no kernel matrix (shifted or cut to whole numbers, "
+    "The check hands over a matrix that is no kernel matrix (shifted or rounded to whole numbers, "
     "hence not positive semidefinite), which is refused with a clear error."
 )
 TOO_FEW = (

@@ -44,7 +44,7 @@ X = scale(X[:, ::3])
 WORDS = np.where(y == 1, "benign", "malignant")
 SMALL = {"Cs": [0.01, 0.1, 1.0], "n_bootstraps": 40, "random_state": 0}
 RNG = np.random.default_rng(0)
-#: New records: no cut was read from them.
+#: New records: no threshold was read from them.
 NEW = np.repeat(X, 5, axis=0) + 0.5 * RNG.normal(size=(5 * len(X), X.shape[1]))
 CALIBRATIONS = ("auto", "platt", "isotonic", "beta", "venn_abers", "stack")
 
@@ -85,7 +85,7 @@ def test_calibrations(name, by_calibration):
 
 @pytest.mark.parametrize("name", [None, *CALIBRATIONS])
 @pytest.mark.parametrize("wish", [{"tpr": 0.99}, {"tnr": 0.99}, {"tpr": 0.6, "exceed": False}])
-def test_cuts(name, wish, by_calibration):
+def test_thresholds(name, wish, by_calibration):
     assert_equal(by_calibration[name].with_rate(**wish), NEW)
 
 
@@ -117,11 +117,11 @@ def test_probabilities_at_the_threshold_of_costs():
             priced = model.with_costs(
                 fn_cost=part.denominator - part.numerator, fp_cost=part.numerator
             )
-            assert priced.cut_ == share
+            assert priced.proba_threshold_ == share
             assert_equal(priced, NEW)
 
 
-def test_cut_of_each_theta(ensemble):
+def test_threshold_of_each_theta(ensemble):
     moved = ensemble.with_rate(tnr=0.99, per_theta=True)
     assert len(set(moved.threshold_)) == 3
     assert_equal(moved, NEW)
@@ -191,7 +191,7 @@ def test_file_and_header(ensemble, tmp_path):
     proto = to_onnx(ensemble, path)
     assert onnx.load(path) == proto
     assert proto.producer_name == "svmproba"
-    assert proto.doc_string == ensemble.promise_
+    assert proto.doc_string == ensemble.guarantee_
     assert [value.name for value in proto.graph.output] == ["label", "probabilities"]
     assert os.listdir(tmp_path) == ["model.onnx"]
 

@@ -233,11 +233,12 @@ def tests_of(file: str) -> list[str]:
     stem = Path(file).stem.lstrip("_")
     room = room_of(file)
     places = TESTS.get(file) or TESTS.get(room, [f"tests/{room}"])
-    tests = [t for p in places for t in sorted((ROOT / p).glob("test_*.py")) or [ROOT / p]]
+    tests = [t for p in places for t in sorted((ROOT / p).rglob("test_*.py")) or [ROOT / p]]
 
     def distance(test: Path) -> tuple[bool, bool, bool, int]:
         text = test.read_text("utf-8")
-        return test.stem != f"test_{stem}", "subprocess" in text, stem not in text, len(text)
+        own = test.stem == f"test_{stem}" and test.parent.name == Path(file).parent.name
+        return not own, "subprocess" in text, stem not in text, len(text)
 
     tests.sort(key=distance)
     first, *others = [str(test.relative_to(ROOT)) for test in tests]

@@ -15,8 +15,8 @@ from svmproba.bootstrap.guarantee import (
     guaranteed_level,
     jackknife_plus,
     order_statistic,
-    promise,
     records_needed,
+    state_guarantee,
 )
 
 shares = st.integers(1, 99).map(lambda percent: Fraction(percent, 100))
@@ -123,9 +123,9 @@ def test_level_leaves_out_what_is_not_known_and_keeps_its_input():
 
 def test_ties_keep_more_records():
     levels = np.repeat([1.0, 2.0, 3.0], [3, 40, 57])
-    cut = guaranteed_level(levels, 0.9, 0.9)
-    assert cut == 2.0
-    assert np.mean(levels >= cut) == 0.97
+    threshold = guaranteed_level(levels, 0.9, 0.9)
+    assert threshold == 2.0
+    assert np.mean(levels >= threshold) == 0.97
 
 
 def test_too_few_records_say_how_many_are_needed():
@@ -167,7 +167,8 @@ def test_copies_of_the_training_records_tie_with_them():
 
 
 def test_constant_bags_give_the_split_quantile():
-    # Scores that no record influences: the rule is the cut at the floor(alpha (n + 1))-th score.
+    # Scores that no record influences: the rule is the threshold at the floor(alpha (n + 1))-th
+    # score.
     rng = np.random.default_rng(0)
     scores, new = rng.standard_normal(99), rng.standard_normal(500)
     out_of_bag = rng.random((99, 20)) < 0.5
@@ -207,7 +208,7 @@ def test_bag_scores_are_means_of_scaled_scores():
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        (None, ["No promise", "at least 90 %", "240 records of class 'bad' at hand"]),
+        (None, ["No guarantee", "at least 90 %", "240 records of class 'bad' at hand"]),
         ("split", ["With confidence 95 %", "at least 90 %", "proven from 240", "held out"]),
         ("oob", ["Approximately", "confidence 95 %", "at least 90 %", "240", "not proven"]),
         (
@@ -216,8 +217,8 @@ def test_bag_scores_are_means_of_scaled_scores():
         ),
     ],
 )
-def test_promise(kind, words):
-    sentence = promise(kind, "tpr", 0.9, 0.95, 240, label="bad")
+def test_guarantee(kind, words):
+    sentence = state_guarantee(kind, "tpr", 0.9, 0.95, 240, label="bad")
     assert all(word in sentence for word in words)
     assert "class 'bad'" in sentence
     assert sentence.count(".") == 1
@@ -226,11 +227,11 @@ def test_promise(kind, words):
     assert (rests_on in sentence) == (kind is not None)
 
 
-def test_promise_names_the_class_by_its_rate():
-    assert "the positive class" in promise("split", "tpr", 0.9, 0.95, 24)
-    assert "the negative class" in promise("oob", "tnr", 0.9, 0.95, 24)
+def test_guarantee_names_the_class_by_its_rate():
+    assert "the positive class" in state_guarantee("split", "tpr", 0.9, 0.95, 24)
+    assert "the negative class" in state_guarantee("oob", "tnr", 0.9, 0.95, 24)
 
 
-def test_promise_of_an_unknown_kind():
+def test_guarantee_of_an_unknown_kind():
     with pytest.raises(ValueError, match=r"guarantee must be one of None, 'split'.*got 'full'"):
-        promise("full", "tpr", 0.9, 0.95, 240)
+        state_guarantee("full", "tpr", 0.9, 0.95, 240)

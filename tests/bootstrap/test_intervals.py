@@ -329,7 +329,7 @@ def test_mean_scores_are_covered(redrawn_means):
 
 @pytest.mark.parametrize(("column", "mu"), [(0, 0.0), (1, 1.0)])
 def test_vote_shares_are_covered(redrawn_means, column, mu):
-    r"""Votes for "the mean is above the cut", which is mu standard errors below the truth.
+    r"""Votes for "the mean is above the threshold", which is mu standard errors below the truth.
 
     Many bags give the share Phi(g), g = sqrt(30/29) t with t Student's, off centre by mu, and the
     limits Phi(g ± z): they cover in .936 and .922 of samples, .931 and .938 of these. The

@@ -11,8 +11,8 @@ from svmproba.solvers.features import fit_features
 N, D, N_BAGS = 40, 3, 9
 
 
-def share(scores, cut):
-    return np.mean([1.0 if f > cut else 0.5 if f == cut else 0.0 for f in scores])
+def share(scores, threshold):
+    return np.mean([1.0 if f > threshold else 0.5 if f == threshold else 0.0 for f in scores])
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def test_vote_shares_by_loop(lattice, n, threshold, container):
     assert shares.shape == (n, 2)
     ties = 0
     for i, k in np.ndindex(n, 2):
-        cut = threshold[k if len(threshold) > 1 else 0][0]
+        limit = threshold[k if len(threshold) > 1 else 0][0]
         scores = coef[k] @ X[i] + members.intercept[k]
-        ties += np.count_nonzero(scores == cut)
-        assert shares[i, k] == share(scores, cut)
+        ties += np.count_nonzero(scores == limit)
+        assert shares[i, k] == share(scores, limit)
     assert n == 1 or ties > 0
 
 
@@ -47,12 +47,12 @@ def test_vote_shares_of_several_feature_maps():
     maps = [fit_features(X, "rbf", gamma=gamma)[0] for gamma in (0.1, 1.0)]
     columns = [rng.normal(size=(m.projection.shape[1], 2 * N_BAGS)) for m in maps]
     members = Members(maps, columns, rng.normal(size=(4, N_BAGS)), [])
-    cuts = np.array([[0.0], [0.5], [-0.5], [1.0]])
-    shares = member_vote_shares(members, X, cuts)
+    thresholds = np.array([[0.0], [0.5], [-0.5], [1.0]])
+    shares = member_vote_shares(members, X, thresholds)
     for place, (feature_map, part) in enumerate(zip(maps, columns, strict=True)):
         own = slice(2 * place, 2 * place + 2)
         scores = (feature_map.transform(X) @ part).reshape(N, 2, N_BAGS) + members.intercept[own]
-        assert np.array_equal(shares[:, own], (scores > cuts[own]).mean(axis=2))
+        assert np.array_equal(shares[:, own], (scores > thresholds[own]).mean(axis=2))
 
 
 def test_vote_shares_of_arrays_that_cannot_be_written(lattice):

@@ -9,7 +9,7 @@ import pytest
 
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.members import Members, count_votes, member_scores
-from svmproba.bootstrap.profile import profile_records, scales_and_cuts
+from svmproba.bootstrap.profile import profile_records, scales_and_thresholds
 from svmproba.bootstrap.reliability import MEASURES
 from svmproba.bootstrap.votes import tally_block, vote_shares
 from svmproba.solvers.features import fit_features
@@ -68,8 +68,12 @@ def test_profiles(drawn, out_of_bag, n_bytes, monkeypatch):
     monkeypatch.setattr(devices, "CPU_BYTES", n_bytes)
     members, X, positive, counts = drawn
     rho = np.array([0.25, 0.0, 0.75])
-    _, cuts = scales_and_cuts(members, X, counts)
-    options = {"counts": counts if out_of_bag else None, "positive": positive, "cuts": cuts}
+    _, thresholds = scales_and_thresholds(members, X, counts)
+    options = {
+        "counts": counts if out_of_bag else None,
+        "positive": positive,
+        "thresholds": thresholds,
+    }
     profile = profile_records(members, X, rho, **options)
     found = profile_records(members, X, rho, **options, device="torch")
     for name, expected in profile._asdict().items():
@@ -80,7 +84,7 @@ def test_profiles(drawn, out_of_bag, n_bytes, monkeypatch):
     assert (found.hits > 0).any()
 
 
-def test_profile_without_cuts(drawn):
+def test_profile_without_thresholds(drawn):
     members, X, _, _ = drawn
     rho = np.full(3, 1 / 3)
     profile = profile_records(members, X, rho)
@@ -90,13 +94,13 @@ def test_profile_without_cuts(drawn):
 
 
 @pytest.mark.parametrize("left_out", [True, False])
-def test_scales_and_cuts(drawn, left_out):
+def test_scales_and_thresholds(drawn, left_out):
     members, X, _, counts = drawn
     counts = counts if left_out else np.ones_like(counts)
-    scales, cuts = scales_and_cuts(members, X, counts)
-    found = scales_and_cuts(members, X, counts, device="torch")
+    scales, thresholds = scales_and_thresholds(members, X, counts)
+    found = scales_and_thresholds(members, X, counts, device="torch")
     np.testing.assert_allclose(found[0], scales, strict=True)
-    np.testing.assert_allclose(found[1], cuts, atol=1e-12, strict=True)
+    np.testing.assert_allclose(found[1], thresholds, atol=1e-12, strict=True)
 
 
 @pytest.mark.parametrize("n_bytes", [2**29, 1])
@@ -104,9 +108,9 @@ def test_scales_and_cuts(drawn, left_out):
 def test_vote_shares(drawn, threshold, n_bytes, monkeypatch):
     monkeypatch.setattr(devices, "CPU_BYTES", n_bytes)
     members, X, _, _ = drawn
-    cuts = np.array(threshold)
-    expected = vote_shares(member_scores(members, X), cuts)
-    found = device_vote_shares(members, X, cuts, CPU)
+    thresholds = np.array(threshold)
+    expected = vote_shares(member_scores(members, X), thresholds)
+    found = device_vote_shares(members, X, thresholds, CPU)
     np.testing.assert_array_equal(found, expected, strict=True)
     assert ((expected * 2 * N_BAGS) % 2 == 1).any()  # ties were drawn
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from svmproba.bootstrap import profile as module
 from svmproba.bootstrap.members import Members, mean_scores, member_scores
-from svmproba.bootstrap.profile import profile_records, scales_and_cuts
+from svmproba.bootstrap.profile import profile_records, scales_and_thresholds
 from svmproba.solvers.features import fit_features
 
 
@@ -61,8 +61,10 @@ def upper_median(values, weights):
 @given(seed=st.integers(0, 10**6), decimals=st.sampled_from([None, 0]))
 def test_profile_is_what_its_definition_says(seed, decimals):
     members, X, counts, rho, positive = case(seed, decimals=decimals)
-    cuts = np.array([-1.0, 0.0, 0.3])
-    found = profile_records(members, X, rho, counts=counts, positive=positive, cuts=cuts)
+    thresholds = np.array([-1.0, 0.0, 0.3])
+    found = profile_records(
+        members, X, rho, counts=counts, positive=positive, thresholds=thresholds
+    )
     scores = member_scores(members, X)
     hits, squares = np.zeros((2, 3)), np.zeros((2, 3))
     for i, f in enumerate(scores):
@@ -77,7 +79,9 @@ def test_profile_is_what_its_definition_says(seed, decimals):
         assert found.median[i] == upper_median(f.ravel(), weights)
         for k, row in enumerate(f):
             assert found.medians[k, i] == upper_median(row, np.full(len(row), 1 / len(row)))
-        above = (f.ravel()[:, np.newaxis] > cuts) + 0.5 * (f.ravel()[:, np.newaxis] == cuts)
+        above = (f.ravel()[:, np.newaxis] > thresholds) + 0.5 * (
+            f.ravel()[:, np.newaxis] == thresholds
+        )
         P = np.round(weights @ above, 12)
         hits[int(positive[i])] += P >= 0.5
         squares[int(positive[i])] += (positive[i] - P) ** 2
@@ -106,7 +110,7 @@ def test_without_bags_all_of_them_count():
 
 def test_blocks_and_jobs_change_nothing(monkeypatch):
     members, X, counts, rho, positive = case(5, n=40)
-    arguments = {"counts": counts, "positive": positive, "cuts": np.array([-0.5, 0.5])}
+    arguments = {"counts": counts, "positive": positive, "thresholds": np.array([-0.5, 0.5])}
     whole = profile_records(members, X, rho, **arguments)
     monkeypatch.setattr("svmproba.bootstrap.blocks.BLOCK_BYTES", 8 * 60 * 3)
     parts = profile_records(members, X, rho, **arguments)
@@ -123,22 +127,22 @@ def test_mean_scores_are_the_means_of_the_scores():
     assert mean_scores(members, sparse.csr_array(X)) == pytest.approx(expected)
 
 
-def test_scales_are_medians_and_cuts_cover_the_scores():
+def test_scales_are_medians_and_thresholds_cover_the_scores():
     members, X, counts, _, _ = case(11, n=30)
-    scales, cuts = scales_and_cuts(members, X, counts)
+    scales, thresholds = scales_and_thresholds(members, X, counts)
     scores, left_out = member_scores(members, X), (counts == 0).T
     for k, scale in enumerate(scales):
         assert scale == pytest.approx(np.median(np.abs(scores[:, k, :][left_out])))
-    assert np.all(np.diff(cuts) > 0)
-    assert 0.0 in cuts
-    assert cuts[-1] >= np.abs(scores.transpose(0, 2, 1)[left_out]).max()
+    assert np.all(np.diff(thresholds) > 0)
+    assert 0.0 in thresholds
+    assert thresholds[-1] >= np.abs(scores.transpose(0, 2, 1)[left_out]).max()
 
 
 def test_many_records_are_represented_by_some(monkeypatch):
     members, X, counts, _, _ = case(13, n=400, n_bags=40)
-    exact, _ = scales_and_cuts(members, X, counts)
+    exact, _ = scales_and_thresholds(members, X, counts)
     monkeypatch.setattr(module, "N_PILOTS", 100)
-    rough, _ = scales_and_cuts(members, X, counts)
+    rough, _ = scales_and_thresholds(members, X, counts)
     assert not np.array_equal(rough, exact)
     assert rough == pytest.approx(exact, rel=0.2)
 
@@ -146,5 +150,5 @@ def test_many_records_are_represented_by_some(monkeypatch):
 def test_scales_of_nothing_are_one():
     members, X, counts, *_ = case(17)
     no_score = members_of(np.zeros((3, 7, 2)), np.zeros((3, 7)))
-    assert scales_and_cuts(no_score, X, counts)[0].tolist() == [1, 1, 1]
-    assert scales_and_cuts(members, X, np.ones_like(counts))[0].tolist() == [1, 1, 1]
+    assert scales_and_thresholds(no_score, X, counts)[0].tolist() == [1, 1, 1]
+    assert scales_and_thresholds(members, X, np.ones_like(counts))[0].tolist() == [1, 1, 1]

@@ -9,10 +9,10 @@ from hypothesis.extra.numpy import arrays
 from svmproba.bootstrap.profile import Profile
 from svmproba.bootstrap.threshold import (
     calibrated_curve,
-    cut_for_rate,
     level_for_rate,
     rate_curve,
-    rates_at_cut,
+    rates_at_threshold,
+    threshold_for_rate,
 )
 
 TENTHS = st.integers(-50, 50).map(lambda tenths: tenths / 10)
@@ -30,28 +30,29 @@ def test_worked_example_of_the_closed_form():
 
 @pytest.mark.parametrize("sign", [1, -1])
 @given(levels=LEVELS, rate=st.floats(0, 1), data=st.data())
-def test_the_cut_reaches_the_rate_and_is_the_nearest_that_does(sign, levels, rate, data):
+def test_the_threshold_reaches_the_rate_and_is_the_nearest_that_does(sign, levels, rate, data):
     positive = data.draw(arrays(np.bool_, len(levels)))
     positive[:2] = [True, False]
     wish = {"sign": sign, "rate": rate, "neutral": 0.0}
     place = 0 if sign > 0 else 1
     for exceed in (True, False):
-        cut = cut_for_rate(levels, positive, exceed=exceed, **wish)
-        assert rates_at_cut(levels, positive, cut)[place] >= rate - 1e-9
-    # Beyond the free cut, every other cut that separates levels differently misses the rate.
+        threshold = threshold_for_rate(levels, positive, exceed=exceed, **wish)
+        assert rates_at_threshold(levels, positive, threshold)[place] >= rate - 1e-9
+    # Beyond the free threshold, every other threshold that separates levels differently misses the
+    # rate.
     for level in levels:
         farther = level if sign > 0 else np.nextafter(level, -np.inf)
-        if sign * farther > sign * cut and rate > 0:
-            assert rates_at_cut(levels, positive, farther)[place] < rate
-    kept = cut_for_rate(levels, positive, exceed=True, **wish)
+        if sign * farther > sign * threshold and rate > 0:
+            assert rates_at_threshold(levels, positive, farther)[place] < rate
+    kept = threshold_for_rate(levels, positive, exceed=True, **wish)
     assert sign * kept <= 0
-    if rates_at_cut(levels, positive, 0.0)[place] >= rate:
+    if rates_at_threshold(levels, positive, 0.0)[place] >= rate:
         assert kept == 0.0 or abs(kept) <= 5e-324
 
 
 def test_a_rate_of_nothing_is_refused():
     with pytest.raises(ValueError, match=r"A rate of 0\.9 needs negative records"):
-        cut_for_rate(
+        threshold_for_rate(
             np.array([1.0, np.nan]),
             np.array([True, False]),
             sign=-1,
@@ -61,12 +62,16 @@ def test_a_rate_of_nothing_is_refused():
         )
 
 
-def test_a_promise_takes_an_order_statistic():
+def test_a_guarantee_takes_an_order_statistic():
     levels, positive = np.arange(101.0) - 200, np.arange(101) > 0
-    cut = cut_for_rate(levels, positive, sign=1, rate=0.9, neutral=0.0, exceed=True, confidence=0.9)
-    assert cut == np.nextafter(-194.0, -np.inf)  # k = 6 of 100
+    threshold = threshold_for_rate(
+        levels, positive, sign=1, rate=0.9, neutral=0.0, exceed=True, confidence=0.9
+    )
+    assert threshold == np.nextafter(-194.0, -np.inf)  # k = 6 of 100
     with pytest.raises(ValueError, match="at least 22 negative records, got 1"):
-        cut_for_rate(levels, positive, sign=-1, rate=0.9, neutral=0.0, exceed=True, confidence=0.9)
+        threshold_for_rate(
+            levels, positive, sign=-1, rate=0.9, neutral=0.0, exceed=True, confidence=0.9
+        )
 
 
 def test_calibrated_curve_counts_rates_and_keeps_errors():

@@ -61,15 +61,15 @@ hard = st.sampled_from(
     arrays(np.float64, (3, 37), elements=hard),
     arrays(np.float64, 3, elements=hard),
 )
-def test_one_pass_gives_the_same_shares(products, intercept, cuts):
+def test_one_pass_gives_the_same_shares(products, intercept, thresholds):
     with np.errstate(over="ignore", invalid="ignore"):
         scores = products + intercept
-    shares = product_vote_shares(products, intercept, cuts)
-    np.testing.assert_array_equal(shares, vote_shares(scores, cuts[:, np.newaxis]))
+    shares = product_vote_shares(products, intercept, thresholds)
+    np.testing.assert_array_equal(shares, vote_shares(scores, thresholds[:, np.newaxis]))
 
 
 def test_one_pass_rounds_scores_before_it_compares():
-    # 1e-17 is lost in the sum: a tie, though the cut less the intercept is below the product.
+    # 1e-17 is lost in the sum: a tie, though the threshold less the intercept is below the product.
     assert product_vote_shares(np.full((1, 1, 1), 1e-17), np.ones((1, 1)), np.ones(1)) == 0.5
 
 

@@ -112,5 +112,5 @@ def test_the_summary_speaks_of_the_same_decisions(fitted):
     # The labels of jackknife+ are not those of a threshold on the probabilities out of bag.
     if hasattr(svm, "oob_proba_") and rule != "jackknife+":
         P = svm.oob_proba_[:, 1]
-        called, known = svm.cut_ <= P, ~np.isnan(P)
+        called, known = svm.proba_threshold_ <= P, ~np.isnan(P)
         assert told["tpr"] == np.mean(called[known & svm._positive])

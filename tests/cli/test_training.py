@@ -68,7 +68,7 @@ def test_twin_made_by_hand(task, wish, twin):
     twin[-1].set_params(n_bootstraps=30, random_state=3)
     twin.fit(task.X, task.y)
     np.testing.assert_array_equal(model.predict_proba(task.X), twin.predict_proba(task.X))
-    assert model["svm"].promise_ == twin[-1].promise_
+    assert model["svm"].guarantee_ == twin[-1].guarantee_
     assert sum(done) == 30
     assert len(done) < 30  # blocks of bags, from which a pace can be told
 
@@ -86,8 +86,8 @@ def test_nothing_is_learned_from_records_held_back(task):
     np.testing.assert_array_equal(
         model["columns"].transform(task.X), changed["columns"].transform(task.X)
     )
-    assert model["svm"].cut_ != changed["svm"].cut_
-    assert "held out" in model["svm"].promise_
+    assert model["svm"].proba_threshold_ != changed["svm"].proba_threshold_
+    assert "held out" in model["svm"].guarantee_
 
 
 def test_the_same_share_of_either_class_is_held_back():
@@ -123,7 +123,7 @@ def test_decisions_are_those_of_decide(task, priced):
 def test_the_rate_decides_where_both_are_given(task):
     both, rate = (train(task, Wish(tpr=0.9, costs=c), **FEW) for c in (Costs(9.0, 1.0), None))
     assert both["svm"].costs_ is None
-    assert both["svm"].cut_ == rate["svm"].cut_
+    assert both["svm"].proba_threshold_ == rate["svm"].proba_threshold_
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,11 @@ def test_the_rate_decides_where_both_are_given(task):
 def test_every_wish_has_a_summary(credit, wish):
     task = load(credit, held_out_share=wish.held_out_share)
     model = train(task, wish, **FEW)
-    said = "\n".join(in_words(describe(model, task, wish, "default"), model["svm"].cut_))
+    said = "\n".join(
+        in_words(describe(model, task, wish, "default"), model["svm"].proba_threshold_)
+    )
     assert "true positive rate" in said
-    assert "Promised: " in said
+    assert "Guaranteed: " in said
     assert "nan" not in said
 
 
@@ -169,7 +171,7 @@ def test_costs_that_decide_nothing_are_refused(text, message):
 
 def test_wishes_that_do_not_go_together():
     for wish, message in (
-        (Wish(tpr=0.9, tnr=0.9), "a cut has one free rate"),
+        (Wish(tpr=0.9, tnr=0.9), "a threshold has one free rate"),
         (Wish(tpr=1.5), "--tpr must be from 0 to 1; got 1.5"),
         (Wish(guarantee="oob"), "--guarantee needs the rate"),
         (Wish(tpr=0.9, confidence=1.0), "--confidence must be between 0 and 1"),

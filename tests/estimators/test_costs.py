@@ -52,7 +52,7 @@ def test_decisions_have_the_least_expected_cost(model, data):
     assert np.array_equal(model.decide(X, **costs), labels)
 
 
-def test_equal_costs_are_the_cut_at_one_half(model, data):
+def test_equal_costs_are_the_threshold_at_one_half(model, data):
     X, _ = data
     assert np.array_equal(model.decide(X), model.predict(X))
     assert np.array_equal(model.with_rate(tpr=0.99).decide(X), model.predict(X))
@@ -154,14 +154,14 @@ def test_predict_takes_the_cheaper_label(fitted, costs, tmp_path):
     priced = fitted.with_costs(**named)
     P = priced.predict_proba(X)[:, 1 - (priced.pos_label_ == 0)]
     fn, fp, tp, tn = costs
-    assert priced.cut_ == (fp - tn) / (fp - tn + fn - tp)
+    assert priced.proba_threshold_ == (fp - tn) / (fp - tn + fn - tp)
     labels, cost = priced.decide(X, return_cost=True)
     expected = np.array([P * fn + (1 - P) * tn, P * tp + (1 - P) * fp])
     np.testing.assert_allclose(cost, expected.min(axis=0), rtol=1e-12)
     assert labels.tolist() == priced.predict(X).tolist()
     assert (
         labels.tolist()
-        == np.where(priced.cut_ <= P, priced.pos_label_, 1 - priced.pos_label_).tolist()
+        == np.where(priced.proba_threshold_ <= P, priced.pos_label_, 1 - priced.pos_label_).tolist()
     )
     assert 0 < np.sum(labels == 0) < len(X)
     assert priced.costs_ == named
@@ -193,7 +193,7 @@ def test_out_of_bag_rates_are_those_of_the_costs(fitted):
     assert priced.oob_tpr_ == np.mean(P[sick] >= 0.2)
     assert priced.oob_tnr_ == np.mean(P[~sick] < 0.2)
     assert priced.oob_score_ == np.mean((P >= 0.2) == sick)
-    assert priced.promise_.startswith("No promise")
+    assert priced.guarantee_.startswith("No guarantee")
 
 
 def test_the_last_rule_decides(model, data):
@@ -201,11 +201,15 @@ def test_the_last_rule_decides(model, data):
     costs = {"fn_cost": 7.0, "fp_cost": 1.0}
     priced, wary = model.with_costs(**costs), model.with_rate(tpr=0.95)
     assert wary.with_costs(**costs).predict(X).tolist() == priced.predict(X).tolist()
-    assert wary.with_costs(**costs).promise_ == priced.promise_
+    assert wary.with_costs(**costs).guarantee_ == priced.guarantee_
     back = priced.with_rate(tpr=0.95)
-    assert (back.costs_, back.cut_, back.promise_) == (None, wary.cut_, wary.promise_)
+    assert (back.costs_, back.proba_threshold_, back.guarantee_) == (
+        None,
+        wary.proba_threshold_,
+        wary.guarantee_,
+    )
     other = priced.with_calibration("platt")
-    assert (other.costs_, other.cut_) == (None, 0.5)
+    assert (other.costs_, other.proba_threshold_) == (None, 0.5)
 
 
 def test_costs_of_a_record_go_with_those_of_the_model(model, data):

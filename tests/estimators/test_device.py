@@ -64,10 +64,10 @@ def test_attributes_are_those_of_the_cpu(data, reliability, calibration):
 def test_fitted_on_one_device_used_on_another(data):
     X, y = data
     model = BootstrapSVC(**SMALL, device="torch").fit(X, y)
-    shares, cut = model.vote_shares(X), model.with_rate(tpr=0.9, X=X, y=y).threshold_
+    shares, threshold = model.vote_shares(X), model.with_rate(tpr=0.9, X=X, y=y).threshold_
     again = pickle.loads(pickle.dumps(model)).set_params(device="cpu")
     np.testing.assert_allclose(again.vote_shares(X), shares, atol=1e-12)
-    np.testing.assert_allclose(again.with_rate(tpr=0.9, X=X, y=y).threshold_, cut, atol=1e-12)
+    np.testing.assert_allclose(again.with_rate(tpr=0.9, X=X, y=y).threshold_, threshold, atol=1e-12)
 
 
 def test_weights_labels_and_sparse_rows(data):
@@ -107,7 +107,7 @@ def test_exact_kernel_rows_that_are_wide_are_fitted_on_the_cpu():
 def test_relatives(data, model):
     X, y = data
     P = model.fit(X, y).predict_proba(X)
-    assert ((P[:, 1] >= model.cut_) == (model.predict(X) == 1)).all()
+    assert ((P[:, 1] >= model.proba_threshold_) == (model.predict(X) == 1)).all()
 
 
 def test_constrained_members_of_large_tables(data, monkeypatch):

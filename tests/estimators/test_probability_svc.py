@@ -61,7 +61,7 @@ class TestTwins:
         np.testing.assert_allclose(model.cv_scores_, held_out, atol=1e-4)
         link = PlattLink().fit(held_out, y == 1)
         scores = libsvm(C).fit(X, y).decision_function(X)
-        np.testing.assert_allclose(model.machine_scores(X), scores, atol=1e-4)
+        np.testing.assert_allclose(model.member_scores(X), scores, atol=1e-4)
         np.testing.assert_allclose(model.predict_proba(X)[:, 1], link.predict(scores), atol=1e-4)
 
     @pytest.mark.parametrize(
@@ -76,20 +76,20 @@ class TestTwins:
     def test_scores_are_libsvms(self, ours, theirs):
         model = ProbabilitySVC(Cs=0.5, **ours, **SHARP).fit(X, y)
         twin = libsvm(0.5, **theirs).fit(X, y)
-        np.testing.assert_allclose(model.machine_scores(X), twin.decision_function(X), atol=1e-3)
+        np.testing.assert_allclose(model.member_scores(X), twin.decision_function(X), atol=1e-3)
         assert model.duality_gap_.max() <= 1e-9
 
     def test_sample_weights_are_libsvms(self):
         weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
         model = ProbabilitySVC(Cs=0.5, **SHARP).fit(X, y, sample_weight=weight)
         twin = libsvm(0.5).fit(X, y, sample_weight=weight)
-        np.testing.assert_allclose(model.machine_scores(X), twin.decision_function(X), atol=1e-3)
+        np.testing.assert_allclose(model.member_scores(X), twin.decision_function(X), atol=1e-3)
         assert np.array_equal(np.isnan(model.cv_scores_), weight == 0)
 
     def test_many_classes_are_libsvms(self):
         model = ProbabilitySVC(Cs=1.0, **SHARP).fit(IRIS, SPECIES)
         twin = libsvm(1.0, decision_function_shape="ovo").fit(IRIS, SPECIES)
-        pairwise = model.machine_scores(IRIS)
+        pairwise = model.member_scores(IRIS)
         np.testing.assert_allclose(pairwise, -twin.decision_function(IRIS), atol=1e-3)
         np.testing.assert_allclose(model.coef_, -twin.coef_, atol=1e-3)
         twin.decision_function_shape = "ovr"
@@ -305,7 +305,7 @@ class TestEdges:
         model = small(pos_label=0).fit(X, y)
         other = small().fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=1e-3)
-        np.testing.assert_allclose(model.machine_scores(X), -other.machine_scores(X), atol=1e-2)
+        np.testing.assert_allclose(model.member_scores(X), -other.member_scores(X), atol=1e-2)
         np.testing.assert_allclose(
             model.decision_function(X), other.decision_function(X), atol=1e-2
         )
@@ -430,7 +430,7 @@ class TestSpread:
 
         k = kernel(free, new)
         variance = 10 - np.sum(k * np.linalg.solve(kernel(free, free), k), axis=0)
-        expected = SollichLink(C).predict(model.machine_scores(new), variance)
+        expected = SollichLink(C).predict(model.member_scores(new), variance)
         np.testing.assert_allclose(model.predict_proba(new)[:, 1], expected, atol=1e-4)
 
     def test_sampled_follows_the_plug_in_near_the_records(self):
@@ -451,7 +451,7 @@ class TestSpread:
         model = small("moderated", {"n_bootstraps": 30}).fit(X, y)
         members = X @ model._spreads[0].coef.T + model._spreads[0].intercept
         assert members.shape == (150, 30)
-        scores = model.machine_scores(X)
+        scores = model.member_scores(X)
         expected = expit(scores / np.sqrt(1 + np.pi * members.var(axis=1) / 8))
         np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, rtol=1e-9)
         plain = expit(scores)

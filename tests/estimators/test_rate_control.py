@@ -59,16 +59,16 @@ def rates(labels, y):
 @pytest.mark.parametrize("which", ["tpr", "tnr"])
 def test_the_out_of_bag_rate_is_reached_and_no_more_than_needed(model, data, which, rate):
     X, y = data
-    cut = model.with_rate(**{which: rate})
-    P = out_of_bag_shares(model, X, cut.threshold_)
+    threshold = model.with_rate(**{which: rate})
+    P = out_of_bag_shares(model, X, threshold.threshold_)
     tpr, tnr = rates((P >= 0.5).astype(int), y)
-    assert (cut.oob_tpr_, cut.oob_tnr_) == pytest.approx((tpr, tnr))
+    assert (threshold.oob_tpr_, threshold.oob_tnr_) == pytest.approx((tpr, tnr))
     reached = tpr if which == "tpr" else tnr
     assert reached >= rate
-    if cut.threshold_ != 0:
+    if threshold.threshold_ != 0:
         n_of_class = (y == (which == "tpr")).sum()
         assert reached < rate + 1 / n_of_class
-        assert (cut.threshold_ < 0) == (which == "tpr")
+        assert (threshold.threshold_ < 0) == (which == "tpr")
 
 
 def test_a_slack_target_is_ebb(model, data):
@@ -96,64 +96,66 @@ def test_exceed_false_gives_up_the_excess(model):
     assert model.with_rate(tpr=0.6).threshold_ == 0.0
 
 
-def test_labels_are_the_cut_of_the_probabilities(model, calibrated, data):
+def test_labels_are_the_threshold_of_the_probabilities(model, calibrated, data):
     X, _ = data
     for fitted in (model, calibrated):
         for wish in ({"tpr": 0.97}, {"tnr": 0.97}, {"tpr": 0.9, "guarantee": "jackknife+"}):
-            cut = fitted.with_rate(**wish)
-            P = cut.predict_proba(X)
-            assert np.array_equal(cut.predict(X), (P[:, 1] >= cut.cut_).astype(int))
+            threshold = fitted.with_rate(**wish)
+            P = threshold.predict_proba(X)
+            assert np.array_equal(
+                threshold.predict(X), (P[:, 1] >= threshold.proba_threshold_).astype(int)
+            )
             assert P.sum(axis=1) == pytest.approx(1)
 
 
 def test_with_rate_shares_the_arrays_and_leaves_the_model_alone(model):
     before = dict(vars(model))
-    cut = model.with_rate(tpr=0.99)
+    threshold = model.with_rate(tpr=0.99)
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is before[name] for name in before)
-    assert cut.intercept_ is model.intercept_
-    assert cut.counts_ is model.counts_
-    assert not hasattr(cut, "oob_proba_")
-    assert cut.with_rate(tpr=0.0).threshold_ == 0.0
+    assert threshold.intercept_ is model.intercept_
+    assert threshold.counts_ is model.counts_
+    assert not hasattr(threshold, "oob_proba_")
+    assert threshold.with_rate(tpr=0.0).threshold_ == 0.0
 
 
 def test_a_threshold_for_each_theta_reaches_the_rate_in_each(model, data):
     X, y = data
-    cut = model.with_rate(tpr=0.95, per_theta=True)
-    assert cut.threshold_.shape == (3,)
+    threshold = model.with_rate(tpr=0.95, per_theta=True)
+    assert threshold.threshold_.shape == (3,)
     scores = model.coef_ @ X.T + model.intercept_[:, :, np.newaxis]
     left_out = model.counts_ == 0
-    for f, t in zip(scores, cut.threshold_, strict=True):
+    for f, t in zip(scores, threshold.threshold_, strict=True):
         P = ((f > t) * left_out).sum(axis=0) / left_out.sum(axis=0)
         assert (P[y == 1] >= 0.5 - 1e-12).mean() >= 0.95
-    shares = (scores > cut.threshold_[:, np.newaxis, np.newaxis]).mean(axis=1)
-    assert cut.predict_proba(X)[:, 1] == pytest.approx(model.weights_ @ shares)
+    shares = (scores > threshold.threshold_[:, np.newaxis, np.newaxis]).mean(axis=1)
+    assert threshold.predict_proba(X)[:, 1] == pytest.approx(model.weights_ @ shares)
 
 
-def test_calibrated_probabilities_stay_and_the_cut_moves(calibrated, data):
+def test_calibrated_probabilities_stay_and_the_threshold_moves(calibrated, data):
     X, y = data
-    cut = calibrated.with_rate(tpr=0.97)
-    assert np.array_equal(cut.predict_proba(X), calibrated.predict_proba(X))
+    threshold = calibrated.with_rate(tpr=0.97)
+    assert np.array_equal(threshold.predict_proba(X), calibrated.predict_proba(X))
     P = calibrated.oob_proba_[:, 1]
-    assert cut.oob_tpr_ == (P[y == 1] >= cut.cut_).mean() >= 0.97
-    assert cut.cut_ in P[y == 1]
-    assert cut.threshold_ == 0.0
-    assert np.array_equal(cut.oob_proba_, calibrated.oob_proba_)
+    assert threshold.oob_tpr_ == (P[y == 1] >= threshold.proba_threshold_).mean() >= 0.97
+    assert threshold.proba_threshold_ in P[y == 1]
+    assert threshold.threshold_ == 0.0
+    assert np.array_equal(threshold.oob_proba_, calibrated.oob_proba_)
 
 
-def test_held_out_records_may_set_the_cut(model, calibrated):
+def test_held_out_records_may_set_the_threshold(model, calibrated):
     X, y = table(seed=1)
     for fitted in (model, calibrated):
-        cut = fitted.with_rate(tpr=0.95, X=X, y=y)
-        assert 0.95 <= rates(cut.predict(X), y)[0] < 0.96
+        threshold = fitted.with_rate(tpr=0.95, X=X, y=y)
+        assert 0.95 <= rates(threshold.predict(X), y)[0] < 0.96
 
 
 @pytest.mark.parametrize("rate", np.linspace(0.5, 1.0, 26))
-def test_the_record_that_sets_the_cut_keeps_its_side_when_it_is_alone(model, rate):
+def test_the_record_that_sets_the_threshold_keeps_its_side_when_it_is_alone(model, rate):
     """A product of one row is rounded otherwise than a product of many."""
     X, y = table(seed=1)
-    cut = model.with_rate(tpr=rate, exceed=False, X=X, y=y)
-    assert rates(np.concatenate([cut.predict(row) for row in X[:, np.newaxis]]), y)[0] >= rate
+    threshold = model.with_rate(tpr=rate, exceed=False, X=X, y=y)
+    assert rates(np.concatenate([threshold.predict(row) for row in X[:, np.newaxis]]), y)[0] >= rate
 
 
 def test_the_other_class_of_interest_mirrors(data):
@@ -188,26 +190,26 @@ def test_rate_curve_is_measured_out_of_bag(model, data):
     assert curve.tpr[zero] == model.oob_tpr_
 
 
-# Promises
+# Guarantees
 
 
 def test_the_split_rule_takes_its_order_statistic(model):
     X, y = table(400, seed=2)
-    cut = model.with_rate(tpr=0.9, guarantee="split", confidence=0.9, X=X, y=y, exceed=False)
+    threshold = model.with_rate(tpr=0.9, guarantee="split", confidence=0.9, X=X, y=y, exceed=False)
     n_plus = (y == 1).sum()
-    missed = (cut.predict(X)[y == 1] == 0).sum()
+    missed = (threshold.predict(X)[y == 1] == 0).sum()
     assert missed == order_statistic(n_plus, 0.9, 0.9) - 1
-    assert "proven" in cut.promise_
-    assert f"{n_plus} records" in cut.promise_
+    assert "proven" in threshold.guarantee_
+    assert f"{n_plus} records" in threshold.guarantee_
 
 
-def test_oob_and_jackknife_promises(model, calibrated):
+def test_oob_and_jackknife_guarantees(model, calibrated):
     fresh_X, fresh_y = table(2000, seed=1)
     for fitted in (model, calibrated):
         for guarantee in ("oob", "jackknife+"):
-            cut = fitted.with_rate(tpr=0.9, guarantee=guarantee, exceed=False)
-            assert rates(cut.predict(fresh_X), fresh_y)[0] > 0.8
-            assert ("pproximately" in cut.promise_) == (guarantee == "oob")
+            threshold = fitted.with_rate(tpr=0.9, guarantee=guarantee, exceed=False)
+            assert rates(threshold.predict(fresh_X), fresh_y)[0] > 0.8
+            assert ("pproximately" in threshold.guarantee_) == (guarantee == "oob")
     other = model.with_rate(tnr=0.9, guarantee="jackknife+")
     assert rates(other.predict(fresh_X), fresh_y)[1] > 0.8
 
@@ -218,11 +220,11 @@ def test_jackknife_rates_are_known_out_of_bag(model, calibrated, data, wish):
     X, y = data
     sign, rate = (1, wish["tpr"]) if "tpr" in wish else (-1, wish["tnr"])
     for fitted in (model, calibrated):
-        cut = fitted.with_rate(guarantee="jackknife+", **wish)
-        own = sign * (cut.oob_scores_ / cut.score_scales_[:, np.newaxis]).mean(axis=0)
-        scores = cut.coef_ @ X.T + cut.intercept_[:, :, np.newaxis]
-        by_bag = sign * (scores / cut.score_scales_[:, np.newaxis, np.newaxis]).mean(axis=0).T
-        left_out, of_class = cut.counts_.T == 0, y == (sign > 0)
+        threshold = fitted.with_rate(guarantee="jackknife+", **wish)
+        own = sign * (threshold.oob_scores_ / threshold.score_scales_[:, np.newaxis]).mean(axis=0)
+        scores = threshold.coef_ @ X.T + threshold.intercept_[:, :, np.newaxis]
+        by_bag = sign * (scores / threshold.score_scales_[:, np.newaxis, np.newaxis]).mean(axis=0).T
+        left_out, of_class = threshold.counts_.T == 0, y == (sign > 0)
         called = np.empty(len(y), dtype=bool)
         for i, bags in enumerate(left_out):
             others = of_class & (np.arange(len(y)) != i)
@@ -230,11 +232,11 @@ def test_jackknife_rates_are_known_out_of_bag(model, calibrated, data, wish):
             accepted = jackknife_plus(own[others], left, by_bag[i : i + 1, bags], rate)[0]
             called[i] = accepted == (sign > 0)
         tpr, tnr = rates(called, y)
-        assert (cut.oob_tpr_, cut.oob_tnr_) == pytest.approx((tpr, tnr), abs=0.03)
-        assert cut.oob_score_ == pytest.approx(np.mean(called == y), abs=0.03)
+        assert (threshold.oob_tpr_, threshold.oob_tnr_) == pytest.approx((tpr, tnr), abs=0.03)
+        assert threshold.oob_score_ == pytest.approx(np.mean(called == y), abs=0.03)
 
 
-def test_too_few_records_for_a_promise(data):
+def test_too_few_records_for_a_guarantee(data):
     X, y = data
     few = BootstrapSVC(**SMALL).fit(X[:30], y[:30])
     with pytest.raises(ValueError, match=r"0\.99 with confidence 0\.9 needs at least 230 positive"):
@@ -265,16 +267,18 @@ def test_wishes_that_make_no_sense(model, wish, message):
 # ThresholdBootstrapSVC
 
 
-def test_estimator_is_the_fitted_model_cut(model, data):
+def test_estimator_is_the_fitted_model_threshold(model, data):
     X, y = data
     direct = ThresholdBootstrapSVC(0.97, **SMALL).fit(X, y)
-    cut = model.with_rate(tpr=0.97)
+    threshold = model.with_rate(tpr=0.97)
     assert CEBB1 is ThresholdBootstrapSVC
-    assert direct.threshold_ == cut.threshold_
-    assert direct.promise_ == cut.promise_
-    assert np.array_equal(direct.predict_proba(X), cut.predict_proba(X))
-    assert direct.oob_proba_[:, 1] == pytest.approx(out_of_bag_shares(model, X, cut.threshold_))
-    assert (direct.oob_tpr_, direct.oob_tnr_) == (cut.oob_tpr_, cut.oob_tnr_)
+    assert direct.threshold_ == threshold.threshold_
+    assert direct.guarantee_ == threshold.guarantee_
+    assert np.array_equal(direct.predict_proba(X), threshold.predict_proba(X))
+    assert direct.oob_proba_[:, 1] == pytest.approx(
+        out_of_bag_shares(model, X, threshold.threshold_)
+    )
+    assert (direct.oob_tpr_, direct.oob_tnr_) == (threshold.oob_tpr_, threshold.oob_tnr_)
 
 
 def test_without_a_target_it_is_ebb(model, data):
@@ -353,10 +357,10 @@ def test_kernels_and_search(data):
 def test_invariants_on_random_tables(seed, rate):
     X, y = table(60, seed)
     model = BootstrapSVC(Cs=[0.1, 1.0], n_bootstraps=31, random_state=seed).fit(X, y)
-    cut = model.with_rate(tpr=rate)
-    assert cut.oob_tpr_ >= rate
-    assert cut.threshold_ <= 0
-    assert np.all(cut.predict_proba(X)[:, 1] >= model.predict_proba(X)[:, 1])
+    threshold = model.with_rate(tpr=rate)
+    assert threshold.oob_tpr_ >= rate
+    assert threshold.threshold_ <= 0
+    assert np.all(threshold.predict_proba(X)[:, 1] >= model.predict_proba(X)[:, 1])
 
 
 def test_one_half_counts_as_positive_out_of_bag(data):
@@ -369,26 +373,26 @@ def test_one_half_counts_as_positive_out_of_bag(data):
     assert model.oob_tnr_ == (P[y == 0] < 0.5).mean()
 
 
-def test_a_slack_target_leaves_the_cut_of_calibrated_probabilities_at_one_half(calibrated):
-    assert calibrated.with_rate(tpr=0.1).cut_ == 0.5
-    assert calibrated.with_rate(tnr=0.1).cut_ == 0.5
+def test_a_slack_target_leaves_the_threshold_of_calibrated_probabilities_at_one_half(calibrated):
+    assert calibrated.with_rate(tpr=0.1).proba_threshold_ == 0.5
+    assert calibrated.with_rate(tnr=0.1).proba_threshold_ == 0.5
 
 
 @pytest.mark.parametrize("wish", [{"tpr": 0.97}, {"tnr": 0.97}])
 def test_jackknife_labels_are_those_of_the_rule(model, calibrated, wish):
-    """Probabilities on the wrong side move just over the cut, whichever side that is."""
+    """Probabilities on the wrong side move just over the threshold, whichever side that is."""
     X, _ = table(500, seed=3)
     (sign,) = (1 if name == "tpr" else -1 for name in wish)
     for fitted in (model, calibrated):
-        cut = fitted.with_rate(**wish, guarantee="jackknife+")
+        threshold = fitted.with_rate(**wish, guarantee="jackknife+")
         scores = np.moveaxis(fitted.coef_ @ X.T + fitted.intercept_[:, :, np.newaxis], 2, 0)
         own = (fitted.oob_scores_ / fitted.score_scales_[:, np.newaxis]).mean(axis=0)
         chosen = fitted._positive == (sign > 0)
         new = sign * bag_scores(scores, fitted.score_scales_)
         left_out = (fitted.counts_[:, chosen] == 0).T
         of_class = jackknife_plus(sign * own[chosen], left_out, new, 0.97)
-        assert np.array_equal(cut.predict(X), (of_class == (sign > 0)).astype(int))
-        assert not np.array_equal(cut.predict(X), fitted.predict(X))
+        assert np.array_equal(threshold.predict(X), (of_class == (sign > 0)).astype(int))
+        assert not np.array_equal(threshold.predict(X), fitted.predict(X))
 
 
 @pytest.mark.parametrize(("n_plus", "n_kept"), [(2, 2), (3, 2), (10, 2), (40, 4)])

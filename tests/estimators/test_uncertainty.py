@@ -111,7 +111,9 @@ def test_absent_records_are_not_calibrated_on(data):
     assert np.isnan(model.oob_scores_[:, :10]).all()
     twin = BootstrapSVC(**SMALL, calibration="platt").fit(X[10:], y[10:])
     assert model.predict_proba(X) == pytest.approx(twin.predict_proba(X))
-    assert model.with_rate(tpr=0.97).cut_ == pytest.approx(twin.with_rate(tpr=0.97).cut_)
+    assert model.with_rate(tpr=0.97).proba_threshold_ == pytest.approx(
+        twin.with_rate(tpr=0.97).proba_threshold_
+    )
 
 
 # Intervals
@@ -240,7 +242,7 @@ def test_calibration_leaves_out_what_epsilon_leaves_out(data):
     assert best.predict_proba(X) == pytest.approx(alone.predict_proba(X), abs=1e-4)
 
 
-def test_records_on_one_step_of_a_link_can_be_cut_apart(models, data):
+def test_records_on_one_step_of_a_link_can_be_threshold_apart(models, data):
     _, y = data
     model = models["isotonic"]
     P = model.oob_proba_[:, 1]

@@ -57,7 +57,7 @@ def test_machines_and_probabilities_by_libsvm(data, new):
             assert p == pytest.approx((plus + minus) / 2)
 
 
-def test_the_cut_is_the_plain_svm(data, new):
+def test_the_threshold_is_the_plain_svm(data, new):
     """One half is among the weights, so that no probability is one half where signs change once."""
     X, y = data
     model = small(tol=1e-6).fit(X, y)
@@ -129,7 +129,7 @@ def test_gamma_is_chosen_with_C():
     assert np.array_equal(model.predict_proba(X), alone.predict_proba(X))
 
 
-# What it promises
+# What it guarantees
 
 
 def draw(n, seed):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from svmproba.evaluation import CostCurveDisplay, cost_curve, mean_cost, optimal_cut
+from svmproba.evaluation import CostCurveDisplay, cost_curve, mean_cost, optimal_threshold
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
 
@@ -27,30 +27,30 @@ def test_the_curve_is_drawn(predicted):
     np.testing.assert_array_equal(x[1:-1], curve.threshold[:-1])
     assert (x[0], x[-1]) == (0, 1)
     assert display.line_.get_drawstyle() == "steps-pre"
-    assert display.ax_.get_xlabel() == "cut of the probability of 1"
-    for cut in (0.0, 0.123, 0.5, 1.0):
-        expected = mean_cost(y, (p >= cut).astype(int), fn_cost=4, tp_cost=0.5)
-        assert display.cost_at(cut) == pytest.approx(expected)
+    assert display.ax_.get_xlabel() == "threshold of the probability of 1"
+    for threshold in (0.0, 0.123, 0.5, 1.0):
+        expected = mean_cost(y, (p >= threshold).astype(int), fn_cost=4, tp_cost=0.5)
+        assert display.cost_at(threshold) == pytest.approx(expected)
 
 
-def test_cuts_are_marked(predicted):
+def test_thresholds_are_marked(predicted):
     y, p = predicted
     display = CostCurveDisplay.from_predictions(y, p, fn_cost=4)
-    cut, cost = display.lowest
-    assert cost == display.curve.cost.min() == pytest.approx(display.cost_at(cut))
-    assert display.lowest_.get_xydata().tolist() == [[cut, cost]]
-    assert display.cut_by_costs == optimal_cut(fn_cost=4) == 0.2
+    threshold, cost = display.lowest
+    assert cost == display.curve.cost.min() == pytest.approx(display.cost_at(threshold))
+    assert display.lowest_.get_xydata().tolist() == [[threshold, cost]]
+    assert display.threshold_by_costs == optimal_threshold(fn_cost=4) == 0.2
     assert display.by_costs_.get_xydata().tolist() == [[0.2, display.cost_at(0.2)]]
     assert texts(display) == [
         "mean cost",
-        f"cheapest cut here {cut:.2f}: {cost:.3g}",
-        f"cut by the costs 0.20: {display.cost_at(0.2):.3g}",
+        f"cheapest threshold here {threshold:.2f}: {cost:.3g}",
+        f"threshold by the costs 0.20: {display.cost_at(0.2):.3g}",
         f"all called positive: {np.mean(y == 0):.3g}",
         f"none called positive: {4 * np.mean(y == 1):.3g}",
     ]
 
 
-def test_cheapest_cut_at_the_ends():
+def test_cheapest_threshold_at_the_ends():
     every = CostCurveDisplay.from_predictions([1, 1, 0], [0.2, 0.6, 0.4], fn_cost=9)
     assert every.lowest == (0.1, pytest.approx(1 / 3))
     nobody = CostCurveDisplay.from_predictions([1, 0, 0], [0.2, 0.6, 0.4], fp_cost=9)
@@ -61,7 +61,7 @@ def test_costs_that_differ_between_records(predicted):
     y, p = predicted
     fn_cost = np.random.default_rng(1).exponential(5, size=100)
     display = CostCurveDisplay.from_predictions(y, p, fn_cost=fn_cost)
-    assert display.cut_by_costs is None
+    assert display.threshold_by_costs is None
     called = (p * fn_cost >= 1 - p).astype(int)
     expected = mean_cost(y, called, fn_cost=fn_cost)
     assert display.cost_by_record == pytest.approx(expected)
@@ -90,8 +90,8 @@ def test_displays_share_axes(data):
 
 def test_rule_beyond_all_probabilities_is_told_too():
     display = CostCurveDisplay.from_predictions([0, 1], [0.3, 0.6], fp_cost=0, tn_cost=1, fn_cost=3)
-    assert display.cut_by_costs < 0
-    assert display.cost_at(display.cut_by_costs) == display.curve.cost[0]
+    assert display.threshold_by_costs < 0
+    assert display.cost_at(display.threshold_by_costs) == display.curve.cost[0]
 
 
 def test_bad_input_is_named():

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from svmproba import BootstrapSVC
-from svmproba.evaluation import cost_curve, cost_scorer, mean_cost, optimal_cut
+from svmproba.evaluation import cost_curve, cost_scorer, mean_cost, optimal_threshold
 from svmproba.evaluation._costs import cheapest_calls
 
 COSTS = {"tp_cost": -1.0, "tn_cost": 0.5, "fn_cost": 7.0, "fp_cost": 2.0}
@@ -66,18 +66,18 @@ def test_cheapest_call_has_the_smaller_expected_cost(p, tp, tn, fn, fp):
     (called,) = cheapest_calls(np.array([p]), **costs)
     if_called, if_not = p * tp + (1 - p) * fp, p * fn + (1 - p) * tn
     assert (if_called if called else if_not) == pytest.approx(min(if_called, if_not), abs=1e-12)
-    assert called == (p >= optimal_cut(**costs))
+    assert called == (p >= optimal_threshold(**costs))
 
 
-def test_optimal_cut():
-    assert optimal_cut() == 0.5
-    assert optimal_cut(fn_cost=9) == 0.1
-    assert optimal_cut(fn_cost=9, tp_cost=1, fp_cost=3, tn_cost=1) == 0.2
-    assert optimal_cut(fp_cost=0, tn_cost=1, fn_cost=3) < 0  # alarms pay: call everybody
+def test_optimal_threshold():
+    assert optimal_threshold() == 0.5
+    assert optimal_threshold(fn_cost=9) == 0.1
+    assert optimal_threshold(fn_cost=9, tp_cost=1, fp_cost=3, tn_cost=1) == 0.2
+    assert optimal_threshold(fp_cost=0, tn_cost=1, fn_cost=3) < 0  # alarms pay: call everybody
     with pytest.raises(ValueError, match="fp_cost must not be negative, got -1"):
-        optimal_cut(fp_cost=-1, fn_cost=3)
+        optimal_threshold(fp_cost=-1, fn_cost=3)
     with pytest.raises(ValueError, match="wrong calls must cost more than right ones"):
-        optimal_cut(tp_cost=2, tn_cost=2)
+        optimal_threshold(tp_cost=2, tn_cost=2)
 
 
 @settings(deadline=None, max_examples=60)
@@ -88,23 +88,23 @@ def test_optimal_cut():
         max_size=20,
     )
 )
-def test_cost_curve_is_the_mean_cost_at_each_cut(records):
+def test_cost_curve_is_the_mean_cost_at_each_threshold(records):
     y, p = np.array([r[0] for r in records]), np.array([r[1] for r in records])
     costs = {**COSTS, "fn_cost": np.array([r[2] for r in records])}
     curve = cost_curve(y, p, pos_label=True, **costs)
     assert curve.threshold[-1] == np.inf
     np.testing.assert_array_equal(curve.threshold[:-1], np.unique(p))
-    for cut, cost in zip(*curve, strict=True):
-        expected = mean_cost(y, p >= cut, pos_label=True, **costs)
+    for threshold, cost in zip(*curve, strict=True):
+        expected = mean_cost(y, p >= threshold, pos_label=True, **costs)
         assert cost == pytest.approx(expected, abs=1e-12)
 
 
-def test_cut_by_the_costs_is_cheapest_for_true_probabilities():
+def test_threshold_by_the_costs_is_cheapest_for_true_probabilities():
     rng = np.random.default_rng(3)
     p = rng.random(200_000)
     curve = cost_curve(rng.random(200_000) < p, p, fn_cost=4)
     lowest = curve.threshold[np.argmin(curve.cost)]
-    assert lowest == pytest.approx(optimal_cut(fn_cost=4), abs=0.02)
+    assert lowest == pytest.approx(optimal_threshold(fn_cost=4), abs=0.02)
 
 
 def test_mean_cost_in_a_scorer(data):
@@ -132,7 +132,9 @@ def test_costs_per_record_are_routed_to_the_folds(data):
 def test_cost_scorer_reads_probabilities(data):
     X, y = data
     model = LogisticRegression().fit(X, y)
-    called = np.where(model.predict_proba(X)[:, 1] >= optimal_cut(fn_cost=4), "sick", "healthy")
+    called = np.where(
+        model.predict_proba(X)[:, 1] >= optimal_threshold(fn_cost=4), "sick", "healthy"
+    )
     scorer = cost_scorer(fn_cost=4)
     assert scorer(model, X, y) == pytest.approx(-mean_cost(y, called, fn_cost=4))
     assert scorer(model, X, y) > cost_scorer(fn_cost=4)(DummyClassifier().fit(X, y), X, y)

@@ -38,15 +38,15 @@ def test_missing_matplotlib_is_named(monkeypatch, display, given):
     st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20),
     st.integers(1, 50),
 )
-def test_edges_hold_all_values_and_the_cut(cut, values, n_bins):
-    edges = np.array(edges_through(cut, np.array(values), n_bins))
-    assert np.isclose(edges, cut, rtol=0, atol=1e-9).any()
+def test_edges_hold_all_values_and_the_threshold(threshold, values, n_bins):
+    edges = np.array(edges_through(threshold, np.array(values), n_bins))
+    assert np.isclose(edges, threshold, rtol=0, atol=1e-9).any()
     assert edges[0] <= min(values)
     assert edges[-1] >= max(values)
     assert len(edges) <= n_bins + 5
 
 
-def test_long_names_are_cut_and_wrapped():
+def test_long_names_are_threshold_and_wrapped():
     assert shortened("bad") == "bad"
     assert shortened("applicant defaulted or was sent", 20) == "applicant defaulted…"
     assert len(shortened("x" * 50, 20)) == 20

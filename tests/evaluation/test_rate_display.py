@@ -32,7 +32,7 @@ def test_the_curve_is_drawn(members, against):
     for field in drawn:
         expected = np.c_[getattr(curve, against), getattr(curve, field)]
         np.testing.assert_array_equal(display.lines_[field].get_xydata(), expected)
-    assert display.cut_line_ is None
+    assert display.threshold_line_ is None
     title, texts = legend(display)
     assert title == ""
     columns = {
@@ -41,7 +41,7 @@ def test_the_curve_is_drawn(members, against):
         "tnr": ["1", "TPR", "MSE", "0", "MSE"],
     }
     assert texts == columns[against]
-    names = {"threshold": "cut of the score", "tpr": "TPR of 1", "tnr": "TNR of 0"}
+    names = {"threshold": "threshold of the score", "tpr": "TPR of 1", "tnr": "TNR of 0"}
     assert display.ax_.get_xlabel() == names[against]
 
 
@@ -57,52 +57,54 @@ def test_rates_have_exact_limits(members):
 
 def test_scores_without_members_have_no_errors():
     y, scores = [0, 0, 1, 1], [-2.0, 0.3, 0.1, 1.0]
-    display = RateDisplay.from_predictions(y, scores, cut=0.2, class_names=("stays", "leaves"))
+    display = RateDisplay.from_predictions(
+        y, scores, threshold=0.2, class_names=("stays", "leaves")
+    )
     assert list(display.lines_) == ["tpr", "tnr"]
     title, texts = legend(display)
-    assert title == "at the cut 0.2"
+    assert title == "at threshold 0.2"
     assert texts[::2] == ["stays", "leaves"]
 
 
-def test_the_axis_spans_the_steps_and_the_cut():
+def test_the_axis_spans_the_steps_and_the_threshold():
     """From the second score on: at the first one all records are called alike."""
     y, scores = [0, 0, 1, 1], [-2.0, 0.3, 0.1, 1.0]
     spans = {None: (0.1, 1.0), 0.2: (0.1, 1.0), 9.0: (0.1, 9.0), -9.0: (-9.0, 1.0)}
-    for cut, (low, high) in spans.items():
+    for threshold, (low, high) in spans.items():
         margin = 0.05 * (high - low)
-        shown = RateDisplay.from_predictions(y, scores, cut=cut).ax_.get_xlim()
+        shown = RateDisplay.from_predictions(y, scores, threshold=threshold).ax_.get_xlim()
         assert shown == pytest.approx((low - margin, high + margin))
 
 
-def test_the_cut_is_marked(members):
+def test_the_threshold_is_marked(members):
     y, scores = members
-    cut = float(rate_curve(y, scores).threshold[20])
-    display = RateDisplay.from_predictions(y, scores, cut=cut)
-    assert list(display.cut_line_.get_xdata()) == [cut, cut]
-    share = (scores > cut).mean(axis=0) + (scores == cut).mean(axis=0) / 2
+    threshold = float(rate_curve(y, scores).threshold[20])
+    display = RateDisplay.from_predictions(y, scores, threshold=threshold)
+    assert list(display.threshold_line_.get_xdata()) == [threshold, threshold]
+    share = (scores > threshold).mean(axis=0) + (scores == threshold).mean(axis=0) / 2
     tpr, tnr = np.mean(share[y == 1] >= 0.5), np.mean(share[y == 0] < 0.5)
     plus, minus = class_mse(y, share)
-    assert [display.value_at_cut(field) for field in FIELDS] == pytest.approx(
+    assert [display.value_at_threshold(field) for field in FIELDS] == pytest.approx(
         [tpr, tnr, plus, minus]
     )
     expected = ["0", f"TNR {tnr:.3f}", f"MSE {minus:.3f}", "1", f"TPR {tpr:.3f}", f"MSE {plus:.3f}"]
     assert legend(display)[1] == expected
-    against = RateDisplay.from_predictions(y, scores, cut=cut, against="tpr")
-    assert against.cut_line_.get_xdata()[0] == pytest.approx(tpr)
+    against = RateDisplay.from_predictions(y, scores, threshold=threshold, against="tpr")
+    assert against.threshold_line_.get_xdata()[0] == pytest.approx(tpr)
     assert legend(against)[0] == f"at TPR {tpr:.3g}"
 
 
 def test_out_of_bag_curve_of_an_ensemble(ensemble):
     model = ensemble.with_rate(tpr=0.9)
     display = RateDisplay.from_estimator(model)
-    assert display.value_at_cut("tpr") == pytest.approx(model.oob_tpr_)
-    assert display.value_at_cut("tnr") == pytest.approx(model.oob_tnr_)
-    assert display.cut_line_.get_xdata()[0] == model.threshold_
+    assert display.value_at_threshold("tpr") == pytest.approx(model.oob_tpr_)
+    assert display.value_at_threshold("tnr") == pytest.approx(model.oob_tnr_)
+    assert display.threshold_line_.get_xdata()[0] == model.threshold_
     assert np.isin(model.rate_curve().threshold, display.curve.threshold).all()
     assert display.n_records is None
     assert len(display.ax_.collections) == 0
     assert display.class_names == ("no", "yes")
-    assert display.ax_.get_xlabel() == "cut of the scores, out of bag"
+    assert display.ax_.get_xlabel() == "threshold of the scores, out of bag"
 
 
 def test_new_records_are_measured_as_the_estimator_predicts_them(new_data, ensemble):
@@ -111,7 +113,7 @@ def test_new_records_are_measured_as_the_estimator_predicts_them(new_data, ensem
         display = RateDisplay.from_estimator(model, X, y)
         called = model.predict(X) == "yes"
         plus, minus = class_mse(y, model.predict_proba(X)[:, 1])
-        assert [display.value_at_cut(field) for field in FIELDS] == pytest.approx(
+        assert [display.value_at_threshold(field) for field in FIELDS] == pytest.approx(
             [called[y == "yes"].mean(), 1 - called[y == "no"].mean(), plus, minus]
         )
         assert display.n_records == (sum(y == "no"), sum(y == "yes"))
@@ -122,51 +124,56 @@ def test_calibrated_probabilities_stay(new_data, calibrated):
     X, y = new_data
     model = calibrated.with_rate(tpr=0.95)
     display = RateDisplay.from_estimator(model, X, y)
-    assert display.cut == model.cut_
+    assert display.threshold == model.proba_threshold_
     called, proba = model.predict(X) == "yes", model.predict_proba(X)[:, 1]
-    assert display.value_at_cut("tpr") == pytest.approx(called[y == "yes"].mean())
-    assert display.value_at_cut("tnr") == pytest.approx(1 - called[y == "no"].mean())
+    assert display.value_at_threshold("tpr") == pytest.approx(called[y == "yes"].mean())
+    assert display.value_at_threshold("tnr") == pytest.approx(1 - called[y == "no"].mean())
     plus, minus = class_mse(y, proba)
     assert (display.curve.mse_plus == plus).all()
     assert (display.curve.mse_minus == minus).all()
     found = rates_at(y, proba, np.nextafter(display.curve.threshold, 2))
     np.testing.assert_array_equal(display.curve.tpr, found.tpr)
-    assert display.ax_.get_xlabel() == "cut of the probability, new records"
+    label = display.ax_.get_xlabel().replace("\n", " ")
+    assert label == "threshold of the probability, new records"
 
 
-def test_probabilities_at_a_cut_are_not_above_it(new_data, calibrated):
+def test_probabilities_at_a_threshold_are_not_above_it(new_data, calibrated):
     X, y = new_data
     proba = calibrated.predict_proba(X)[:, 1]
-    cuts = np.unique(proba)
-    curve = rate_curve_on(calibrated, X, y == "yes", cuts)
-    np.testing.assert_allclose(curve.tpr, [np.mean(proba[y == "yes"] > cut) for cut in cuts])
-    np.testing.assert_allclose(curve.tnr, [np.mean(proba[y == "no"] <= cut) for cut in cuts])
+    thresholds = np.unique(proba)
+    curve = rate_curve_on(calibrated, X, y == "yes", thresholds)
+    np.testing.assert_allclose(
+        curve.tpr, [np.mean(proba[y == "yes"] > threshold) for threshold in thresholds]
+    )
+    np.testing.assert_allclose(
+        curve.tnr, [np.mean(proba[y == "no"] <= threshold) for threshold in thresholds]
+    )
 
 
 def test_class_of_interest_of_the_estimator(new_data, pipeline):
     X, y = new_data
     display = RateDisplay.from_estimator(pipeline, X, y)
     assert display.class_names == ("yes", "no")
-    assert display.value_at_cut("tpr") == pytest.approx(
+    assert display.value_at_threshold("tpr") == pytest.approx(
         np.mean(pipeline.predict(X[y == "no"]) == "no")
     )
 
 
-def test_cuts_of_their_own_are_not_marked(ensemble):
+def test_thresholds_of_their_own_are_not_marked(ensemble):
     display = RateDisplay.from_estimator(ensemble.with_rate(tpr=0.9, per_theta=True))
-    assert display.cut is None
-    assert display.cut_line_ is None
+    assert display.threshold is None
+    assert display.threshold_line_ is None
 
 
-def test_axis_shows_the_cuts_that_matter():
-    """One record in 150 lies far away: the axis does not follow it, but it follows the cut."""
+def test_axis_shows_the_thresholds_that_matter():
+    """One record in 150 lies far away: the axis follows the threshold, not that record."""
     rng = np.random.default_rng(0)
     y, scores = np.repeat([0, 1], 150), np.r_[rng.normal(-1, 1, 150), rng.normal(1, 1, 150)]
     scores[7], scores[200] = 500.0, -500.0
     low, high = RateDisplay.from_predictions(y, scores).ax_.get_xlim()
     assert -5 < low < -2
     assert 2 < high < 5
-    assert RateDisplay.from_predictions(y, scores, cut=9.0).ax_.get_xlim()[1] > 9
+    assert RateDisplay.from_predictions(y, scores, threshold=9.0).ax_.get_xlim()[1] > 9
 
 
 def test_bad_input_is_named(data, ensemble):

@@ -18,10 +18,10 @@ def scored():
 
 def test_rates_equal_the_confusion_matrix(scored):
     y, scores = scored
-    for cut in (-10.0, 0.0, 0.5, scores[3], 10.0):
-        called = (scores >= cut).astype(int)
+    for threshold in (-10.0, 0.0, 0.5, scores[3], 10.0):
+        called = (scores >= threshold).astype(int)
         tn, fp, fn, tp = confusion_matrix(y, called).ravel()
-        found = rates_at(y, scores, cut)
+        found = rates_at(y, scores, threshold)
         assert found[:3] == pytest.approx((tp / (tp + fn), fp / (tn + fp), tn / (tn + fp)))
         if called.any():
             assert found.precision == pytest.approx(precision_score(y, called))
@@ -31,8 +31,8 @@ def test_rates_equal_the_confusion_matrix(scored):
 
 
 def test_rates_equal_the_roc_curve(scored):
-    fpr, tpr, cuts = roc_curve(*scored)
-    found = rates_at(*scored, cuts)
+    fpr, tpr, thresholds = roc_curve(*scored)
+    found = rates_at(*scored, thresholds)
     np.testing.assert_allclose(found.fpr, fpr, atol=1e-15)
     np.testing.assert_allclose(found.tpr, tpr, atol=1e-15)
     np.testing.assert_allclose(found.fpr + found.tnr, 1, atol=1e-15)
@@ -58,9 +58,9 @@ def test_rates_without_records_are_nan():
     st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=30),
     st.lists(st.integers(-4, 4), min_size=2, max_size=6),
 )
-def test_rates_fall_with_the_cut(records, cuts):
+def test_rates_fall_with_the_threshold(records, thresholds):
     y, scores = np.array([r[0] for r in records]), np.array([r[1] for r in records])
-    found = rates_at(y, scores, np.sort(cuts), pos_label=True)
+    found = rates_at(y, scores, np.sort(thresholds), pos_label=True)
     assert not (np.diff(found.tpr) > 0).any()
     assert not (np.diff(found.tnr) < 0).any()
 
@@ -76,7 +76,7 @@ def test_curve_of_one_score_equals_the_rates(scored):
     assert np.isnan(curve.mse_minus).all()
 
 
-def test_curve_has_few_cuts():
+def test_curve_has_few_thresholds():
     scores = np.random.default_rng(0).normal(size=3000)
     curve = rate_curve(scores > 0, scores)
     assert 190 < len(curve.threshold) <= 201
@@ -85,21 +85,21 @@ def test_curve_has_few_cuts():
 
 @pytest.mark.parametrize("block", [7, 2_000_000])
 def test_curve_of_members_counts_their_votes(monkeypatch, block):
-    """At every cut: vote shares, cut at one half, and their errors; ties count half."""
+    """At every threshold: decisions of the vote shares, and their errors; ties count half."""
     monkeypatch.setattr(_rates, "BLOCK", block)
     rng = np.random.default_rng(1)
     y, scores = rng.integers(0, 2, 30), rng.integers(-3, 4, size=(2, 6, 30)).astype(float)
-    weights, cuts = np.array([0.7, 0.3]), np.arange(-4.0, 5.0)
-    curve = rate_curve(y, scores, weights=weights, thresholds=cuts)
-    for k, cut in enumerate(cuts):
-        share = np.round(weights @ vote_shares(np.moveaxis(scores, 1, 2), cut), 12)
+    weights, thresholds = np.array([0.7, 0.3]), np.arange(-4.0, 5.0)
+    curve = rate_curve(y, scores, weights=weights, thresholds=thresholds)
+    for k, threshold in enumerate(thresholds):
+        share = np.round(weights @ vote_shares(np.moveaxis(scores, 1, 2), threshold), 12)
         assert (curve.mse_plus[k], curve.mse_minus[k]) == pytest.approx(class_mse(y, share))
         assert curve.tpr[k] == pytest.approx(np.mean(share[y == 1] >= 0.5))
         assert curve.tnr[k] == pytest.approx(np.mean(share[y == 0] < 0.5))
 
 
-def test_errors_move_against_each_other_with_the_cut():
-    """A higher cut never lowers the error of the positives, nor raises that of the negatives."""
+def test_errors_move_against_each_other_with_the_threshold():
+    """A higher threshold never lowers the positives' error nor raises the negatives'."""
     rng = np.random.default_rng(2)
     y = rng.integers(0, 2, 50)
     curve = rate_curve(y, y + rng.normal(size=(20, 50)))

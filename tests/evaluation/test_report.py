@@ -40,10 +40,10 @@ def test_every_demand_has_the_counts_of_with_rate(model, new_data):
     X, y = new_data
     steps = report_figures(model, X, y)["steps"]
     for place in (0, 1, 333, 500, 801, 925, 999, 1000):
-        recut = model.with_rate(tpr=DEMANDS[place], exceed=False)
-        assert (steps["tp"][place], steps["fp"][place]) == counts(y, recut.predict(X), "yes")
-        assert steps["oob_tpr"][place] == pytest.approx(recut.oob_tpr_, abs=1e-5)
-        assert steps["oob_tnr"][place] == pytest.approx(recut.oob_tnr_, abs=1e-5)
+        moved = model.with_rate(tpr=DEMANDS[place], exceed=False)
+        assert (steps["tp"][place], steps["fp"][place]) == counts(y, moved.predict(X), "yes")
+        assert steps["oob_tpr"][place] == pytest.approx(moved.oob_tpr_, abs=1e-5)
+        assert steps["oob_tnr"][place] == pytest.approx(moved.oob_tnr_, abs=1e-5)
 
 
 def test_a_pipeline_is_judged_on_its_raw_input(pipeline, new_data):
@@ -52,12 +52,12 @@ def test_a_pipeline_is_judged_on_its_raw_input(pipeline, new_data):
     assert figures["names"]["positive"] == "no"
     present = figures["present"]
     assert (present["tp"], present["fp"]) == counts(y, pipeline.predict(X), "no")
-    recut = pipeline[-1].with_rate(tpr=0.9, exceed=False).predict(pipeline[:-1].transform(X))
+    moved = pipeline[-1].with_rate(tpr=0.9, exceed=False).predict(pipeline[:-1].transform(X))
     steps = figures["steps"]
-    assert (steps["tp"][900], steps["fp"][900]) == counts(y, recut, "no")
+    assert (steps["tp"][900], steps["fp"][900]) == counts(y, moved, "no")
 
 
-def test_the_present_cut_is_the_cut_of_predict(model, new_data):
+def test_the_present_threshold_is_the_threshold_of_predict(model, new_data):
     X, y = new_data
     wary = model.with_rate(tpr=0.97)
     for one in (model, wary):
@@ -74,7 +74,7 @@ def test_costs_of_the_model_decide(calibrated, new_data):
     present = figures["present"]
     decided = calibrated.decide(X, fn_cost=9, fp_cost=1)
     assert (present["tp"], present["fp"]) == counts(y, decided, "yes")
-    assert (present["cut"], present["proba_cut"]) == (0.1, 0.1)
+    assert (present["threshold"], present["proba_threshold"]) == (0.1, 0.1)
     assert (present["oob_tpr"], present["oob_tnr"]) == (priced.oob_tpr_, priced.oob_tnr_)
     assert figures["by_cost"]
     assert (figures["costs"]["fn"], figures["costs"]["given"]) == (9, True)
@@ -190,7 +190,7 @@ def test_records_without_weight_are_new(data):
     assert (figures["n"], figures["n_trained_on"]) == (150, 130)
 
 
-def test_out_of_bag_votes_at_a_moved_cut(data):
+def test_out_of_bag_votes_at_a_moved_threshold(data):
     X, y = data
     fitted = ThresholdBootstrapSVC(0.95, **SMALL).fit(X, y)
     copied = BootstrapSVC(**SMALL).fit(X, y).with_rate(tpr=0.95)
@@ -198,13 +198,13 @@ def test_out_of_bag_votes_at_a_moved_cut(data):
     assert report_figures(fitted, X, y)["quality"] == report_figures(copied, X, y)["quality"]
 
 
-def test_records_held_out_for_a_promise_are_not_training_records(data):
+def test_records_held_out_for_a_guarantee_are_not_training_records(data):
     X, y = data
     model = ThresholdBootstrapSVC(0.7, guarantee="split", confidence=0.8, **SMALL).fit(X, y)
     figures = report_figures(model, X, y)
     assert figures["n_trained_on"] == len(y) - len(model.held_out_)
     page = report_html(model, X, y)
-    assert "What is promised" in page
+    assert "What is guaranteed" in page
     assert "this is proven from" in page
 
 
@@ -281,7 +281,7 @@ def test_every_kind_of_model_has_a_page(model, data, new_data):
     present = report_figures(model, X, y)["present"]
     assert (present["tp"], present["fp"]) == counts(y, model.predict(X), "yes")
     assert ("The kernel of this model is not linear" in page) == (model.kernel == "rbf")
-    assert ("No promise" in model.promise_) == ("Nothing is promised" in page)
+    assert ("No guarantee" in model.guarantee_) == ("Nothing is guaranteed" in page)
 
 
 @pytest.mark.skipif(

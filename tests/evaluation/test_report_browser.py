@@ -138,12 +138,12 @@ def test_a_typed_demand_and_other_costs(window, pages, ensemble, new_data):
     box = browser.find_element(By.ID, "demand-box")
     box.clear()
     box.send_keys("87.65")  # between two steps: the upper one meets it
-    recut = ensemble.with_rate(tpr=0.877, exceed=False)
-    assert_shows(browser, expected(recut, *new_data))
+    moved = ensemble.with_rate(tpr=0.877, exceed=False)
+    assert_shows(browser, expected(moved, *new_data))
     miss = browser.find_element(By.ID, "cost-fn")
     miss.clear()
     miss.send_keys("40")
-    assert_shows(browser, expected(recut, *new_data, costs={"fn": 40.0, "fp": 1.0}))
+    assert_shows(browser, expected(moved, *new_data, costs={"fn": 40.0, "fp": 1.0}))
     box.clear()
     box.send_keys("140")
     assert box.get_attribute("aria-invalid") == "true"
@@ -154,18 +154,20 @@ def test_the_cheapest_demand_is_the_cheapest(window, pages, calibrated, new_data
     browser.find_element(By.ID, "to-cheapest").send_keys(Keys.SPACE)
     X, y = new_data
     proba = calibrated.predict_proba(X)[:, 1]
-    cuts = [calibrated.with_rate(tpr=k / 1000, exceed=False).cut_ for k in range(1001)]
-    calls = (np.where(proba >= cut, "yes", "no") for cut in cuts)
+    thresholds = [
+        calibrated.with_rate(tpr=k / 1000, exceed=False).proba_threshold_ for k in range(1001)
+    ]
+    calls = (np.where(proba >= threshold, "yes", "no") for threshold in thresholds)
     costs = [mean_cost(y, call, fn_cost=5, fp_cost=1, pos_label="yes") for call in calls]
     assert live(browser)["cost"] == pytest.approx(1000 * min(costs))
 
 
-def test_the_cut_moves_in_the_picture(window, pages):
+def test_the_threshold_moves_in_the_picture(window, pages):
     browser = window(pages["calibrated"])
     slider = browser.find_element(By.ID, "demand")
 
     def place():
-        return float(browser.find_element(By.ID, "cut-line").get_attribute("x1"))
+        return float(browser.find_element(By.ID, "threshold-line").get_attribute("x1"))
 
     slider.send_keys(Keys.HOME)
     calls_nobody = place()
@@ -246,7 +248,7 @@ def test_text_stands_out_from_its_ground(window, pages, scheme):
         assert (high + 0.05) / (low + 0.05) >= 4.5, selector
 
 
-def test_without_scripts_the_present_cut_is_told(window, pages, ensemble, new_data):
+def test_without_scripts_the_present_threshold_is_told(window, pages, ensemble, new_data):
     browser = window(pages["votes"], scripts=False)
     assert not browser.find_element(By.ID, "demand").is_displayed()
     assert browser.find_element(By.CSS_SELECTOR, "noscript p").size["height"] > 0

@@ -36,48 +36,50 @@ def test_best_theta_scores_have_the_votes_of_that_theta(data, ensemble):
 
 
 def test_rates_of_an_ensemble_are_those_of_predict(new_data, ensemble):
-    """At its own cut, and at the cuts that other rates would give it."""
+    """At its own threshold, and at the thresholds that other rates would give it."""
     X, y = new_data
     for model in (ensemble, *(ensemble.with_rate(tpr=rate) for rate in (0.8, 0.9, 0.99))):
         display = ScoreHistogramDisplay.from_estimator(model, X, y)
-        assert display.cut == model.threshold_
-        assert display.cut_line_.get_xdata()[0] == model.threshold_
+        assert display.threshold == model.threshold_
+        assert display.threshold_line_.get_xdata()[0] == model.threshold_
         assert display.rates == pytest.approx(rates_of_predict(model, X, y, "yes", "no"))
-        moved = ScoreHistogramDisplay.from_estimator(ensemble, X, y).move_cut(model.threshold_)
+        moved = ScoreHistogramDisplay.from_estimator(ensemble, X, y).move_threshold(
+            model.threshold_
+        )
         assert moved.rates == display.rates
 
 
-def test_levels_decide_the_class_at_every_cut(new_data, ensemble):
-    """The median is above a cut exactly where at least half the votes are."""
+def test_levels_decide_the_class_at_every_threshold(new_data, ensemble):
+    """The median is above a threshold exactly where at least half the votes are."""
     X, _ = new_data
     levels = levels_of(ensemble, X).values
     scores = np.concatenate([block for _, block in ensemble.score_samples_array(X)], axis=-1)
-    for cut in np.quantile(levels, [0.1, 0.5, 0.9]) + 1e-9:
-        share = ensemble.weights_ @ (scores > cut).mean(axis=1)
-        np.testing.assert_array_equal(levels > cut, np.round(share, 12) >= 0.5)
+    for threshold in np.quantile(levels, [0.1, 0.5, 0.9]) + 1e-9:
+        share = ensemble.weights_ @ (scores > threshold).mean(axis=1)
+        np.testing.assert_array_equal(levels > threshold, np.round(share, 12) >= 0.5)
 
 
-def test_cuts_of_their_own_are_drawn_at_zero(new_data, ensemble):
+def test_thresholds_of_their_own_are_drawn_at_zero(new_data, ensemble):
     X, y = new_data
     model = ensemble.with_rate(tpr=0.95, per_theta=True)
     display = ScoreHistogramDisplay.from_estimator(model, X, y)
-    assert display.cut == 0
+    assert display.threshold == 0
     assert display.rates == pytest.approx(rates_of_predict(model, X, y, "yes", "no"))
     members = ScoreHistogramDisplay.from_estimator(model, X, y, members=True)
-    assert members.cut == model.threshold_[ensemble.reliability_.argmax()]
+    assert members.threshold == model.threshold_[ensemble.reliability_.argmax()]
 
 
-def test_calibrated_probabilities_are_drawn_with_their_cut(new_data, calibrated):
+def test_calibrated_probabilities_are_drawn_with_their_threshold(new_data, calibrated):
     X, y = new_data
     model = calibrated.with_rate(tpr=0.95)
     display = ScoreHistogramDisplay.from_estimator(model, X, y)
-    assert display.cut == model.cut_ < 0.5
+    assert display.threshold == model.proba_threshold_ < 0.5
     assert display.ax_.get_xlabel() == "probability of yes"
     np.testing.assert_array_equal(display.positive, model.predict_proba(X)[y == "yes", 1])
     assert display.rates == pytest.approx(rates_of_predict(model, X, y, "yes", "no"))
     turned = ScoreHistogramDisplay.from_estimator(model, X, y, pos_label="no")
     assert turned.ax_.get_xlabel() == "probability of no"
-    assert turned.cut == pytest.approx(1 - model.cut_)
+    assert turned.threshold == pytest.approx(1 - model.proba_threshold_)
     assert turned.rates == pytest.approx(display.rates[::-1])
 
 
@@ -113,27 +115,30 @@ def test_scores_of_any_classifier(data):
     assert flipped.class_names == ("yes", "no")
     forest = make_pipeline(StandardScaler(), RandomForestClassifier(5, random_state=0)).fit(X, y)
     display = ScoreHistogramDisplay.from_estimator(forest, X, y)
-    assert display.cut == 0.5
+    assert display.threshold == 0.5
     np.testing.assert_array_equal(display.positive, forest.predict_proba(X)[y == "yes", 1])
     with pytest.raises(ValueError, match="scores of members need a bootstrap ensemble"):
         ScoreHistogramDisplay.from_estimator(model, X, y, members=True)
 
 
-def test_moving_the_cut_moves_line_and_rates():
+def test_moving_the_threshold_moves_line_and_rates():
     y, scores = [0, 0, 0, 1, 1], np.array([-2.0, -1.0, 0.5, 0.2, 1.0])
     display = ScoreHistogramDisplay.from_predictions(y, scores)
-    assert legend(display) == ("cut at 0", ["0\nTNR 0.667, 2 of 3", "1\nTPR 1.000, 2 of 2"])
+    assert legend(display) == ("threshold at 0", ["0\nTNR 0.667, 2 of 3", "1\nTPR 1.000, 2 of 2"])
     before = heights(display.ax_)
-    assert display.move_cut(-1.5) is display
-    assert list(display.cut_line_.get_xdata()) == [-1.5, -1.5]
-    assert legend(display) == ("cut at −1.5", ["0\nTNR 0.333, 1 of 3", "1\nTPR 1.000, 2 of 2"])
+    assert display.move_threshold(-1.5) is display
+    assert list(display.threshold_line_.get_xdata()) == [-1.5, -1.5]
+    assert legend(display) == (
+        "threshold at −1.5",
+        ["0\nTNR 0.333, 1 of 3", "1\nTPR 1.000, 2 of 2"],
+    )
     assert heights(display.ax_) == before
-    for cut in (-3.0, 0.2, 0.75, 2.0):
-        found = rates_at(y, scores, cut)
-        assert display.move_cut(cut).rates == (found.tpr, found.tnr)
+    for threshold in (-3.0, 0.2, 0.75, 2.0):
+        found = rates_at(y, scores, threshold)
+        assert display.move_threshold(threshold).rates == (found.tpr, found.tnr)
 
 
-def test_the_mouse_moves_the_cut():
+def test_the_mouse_moves_the_threshold():
     display = ScoreHistogramDisplay.from_predictions([0, 0, 1, 1], [-2.0, -1.0, 1.0, 2.0])
     canvas, ax = display.figure_.canvas, display.ax_
     canvas.draw()
@@ -143,25 +148,25 @@ def test_the_mouse_moves_the_cut():
         canvas.callbacks.process(kind, MouseEvent(kind, canvas, *place, button=button))
 
     press("button_press_event", -1.5)
-    assert display.cut == pytest.approx(-1.5)
+    assert display.threshold == pytest.approx(-1.5)
     press("motion_notify_event", 0.5)
-    assert display.cut == pytest.approx(0.5)
+    assert display.threshold == pytest.approx(0.5)
     press("button_release_event", 0.5)
     press("motion_notify_event", 1.5, button=None)  # the mouse only passes
     press("button_press_event", 1.5, button=3)
     press("button_press_event", 1.5, at=-0.2)  # outside the axes
-    assert display.cut == pytest.approx(0.5)
+    assert display.threshold == pytest.approx(0.5)
     canvas.widgetlock(display)  # the toolbar is zooming
     press("button_press_event", 1.5)
-    assert display.cut == pytest.approx(0.5)
+    assert display.threshold == pytest.approx(0.5)
 
 
-def test_cut_is_an_edge_between_bars():
+def test_threshold_is_an_edge_between_bars():
     scores = np.array([-1.0, 0.29, 0.31, 2.0])
-    display = ScoreHistogramDisplay.from_predictions([0, 0, 1, 1], scores, cut=0.3, bins=7)
+    display = ScoreHistogramDisplay.from_predictions([0, 0, 1, 1], scores, threshold=0.3, bins=7)
     edges = [patch.get_x() for patch in display.ax_.containers[0]]
     assert min(abs(np.array(edges) - 0.3)) < 1e-12
-    assert display.cut_line_.get_xdata()[0] == 0.3
+    assert display.threshold_line_.get_xdata()[0] == 0.3
     assert heights(display.ax_)[0] != heights(display.ax_)[1]
 
 

@@ -26,14 +26,14 @@ def test_votes_are_counted_and_coloured():
     assert colors[0] != colors[1]
 
 
-def test_moving_the_cut_moves_the_votes():
+def test_moving_the_threshold_moves_the_votes():
     display = VoteHistogramDisplay.from_predictions([-2.0, -1.0, -0.5, 1.0])
-    assert display.move_cut(-0.75) is display
+    assert display.move_threshold(-0.75) is display
     assert counts(display) == [2, 2]
     assert texts(display) == ["50.0%\nnegative", "50.0%\npositive"]
-    assert list(display.cut_line_.get_xdata()) == [-0.75, -0.75]
+    assert list(display.threshold_line_.get_xdata()) == [-0.75, -0.75]
     assert len(display.ax_.containers) == 2
-    display.move_cut(-1.0)  # a score at the cut votes for both sides
+    display.move_threshold(-1.0)  # a score at the threshold votes for both sides
     assert display.share == 0.625
 
 
@@ -45,7 +45,7 @@ def test_share_is_the_probability_of_the_best_theta(new_data, ensemble):
         for record in (0, int(np.argmin(abs(shares - 0.5)))):
             display = VoteHistogramDisplay.from_estimator(model, X[[record]])
             assert display.share == pytest.approx(shares[record])
-            assert display.cut == model.threshold_
+            assert display.threshold == model.threshold_
             assert display.class_names == ("no", "yes")
     turned = VoteHistogramDisplay.from_estimator(ensemble, X[[3]], pos_label="no")
     assert turned.share == pytest.approx(1 - ensemble.vote_shares(X)[best, 3])

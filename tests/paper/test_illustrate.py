@@ -68,7 +68,7 @@ def test_panels_show_as_many_machines_as_they_say(material):
     assert illustrate._sizes(few) == [7]
 
 
-def test_the_moved_cut_wins_two_churned_customers(material):
+def test_the_moved_threshold_wins_two_churned_customers(material):
     axes = FIGURES[6](material).axes
     shares = [float(ax.texts[1].get_text().partition("%")[0]) for ax in axes]
     assert max(shares[:2]) < 50 < min(shares[2:])

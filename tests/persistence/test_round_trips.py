@@ -190,7 +190,9 @@ def test_everything_after_the_fit(model, saved):
         lambda m: m.with_calibration(None).with_rate(tnr=0.9, per_theta=True).predict_proba(X),
         lambda m: m.with_calibration("platt").predict_proba(X),
         lambda m: m.with_rate(tpr=0.8, guarantee="jackknife+").predict_proba(X),
-        lambda m: m.with_rate(tpr=0.5, guarantee="split", confidence=0.5, X=X, y=y).cut_,
+        lambda m: (
+            m.with_rate(tpr=0.5, guarantee="split", confidence=0.5, X=X, y=y).proba_threshold_
+        ),
         lambda m: m.predict_proba_interval(X[:9], kind="simulation"),
         lambda m: m.predict_proba_interval(X[:9], kind="venn_abers"),
         lambda m: m.score_interval(X[:9]),

@@ -161,7 +161,7 @@ def test_default_tolerance_moves_scores_less_than_that_of_libsvm():
     assert ours < 0.3 * np.abs(default - scores).max()
 
 
-def test_dropped_tail_costs_no_more_than_promised():
+def test_dropped_tail_costs_no_more_than_guaranteed():
     X, y = records(200, 3)
     K = kernel_matrix(X, X, "rbf", gamma=0.3)
     _, rows = fit_features(X, "rbf", gamma=0.3, tol=1e-2)

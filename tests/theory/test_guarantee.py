@@ -1,8 +1,8 @@
-"""Every promise on a rate, by Monte Carlo.
+"""Every guarantee on a rate, by Monte Carlo.
 
 The classes are Gaussian and the score of an ensemble is the mean of linear scores, so the rate of
-every cut is known in closed form and no test records are needed. Only the tests of the estimator
-as a whole count test records, and the noise of that count is part of what they expect.
+every threshold is known in closed form and no test records are needed. Only the tests of the
+estimator as a whole count test records, and the noise of that count is part of what they expect.
 
     python -m pytest tests/theory/test_guarantee.py -m slow -rP     # prints what was measured
 """
@@ -25,17 +25,17 @@ from svmproba.solvers.ensemble import fit_ensemble
 
 pytestmark = pytest.mark.slow
 
-#: A right promise fails a test with this probability.
+#: A right guarantee fails a test with this probability.
 RISK = 1e-4
 
 
 def most_violations(n_replicates, allowed):
-    """Violations that a promise may show which holds with probability 1 - allowed."""
+    """Violations that a guarantee may show which holds with probability 1 - allowed."""
     return binom.ppf(1 - RISK, n_replicates, allowed)
 
 
 def marginal_level(levels, rate):
-    """Cut whose rate is right on average: the floor((1 - rate) (n + 1))-th smallest level."""
+    """Threshold whose rate is right on average: the floor((1 - rate) (n + 1))-th smallest level."""
     k = int((1 - rate) * (len(levels) + 1) + 1e-9)
     return np.sort(levels)[k - 1]
 
@@ -64,9 +64,9 @@ class World(NamedTuple):
         signs = np.repeat([1.0, -1.0], [n_plus, n_minus])
         return rng.standard_normal((len(signs), self.d)) + signs[:, None] * self.mean, signs
 
-    def tpr(self, w, intercept, cut):
-        """Rate of the positive class where w.x + intercept >= cut."""
-        return norm.cdf((w @ self.mean + intercept - cut) / np.linalg.norm(w))
+    def tpr(self, w, intercept, threshold):
+        """Rate of the positive class where w.x + intercept >= threshold."""
+        return norm.cdf((w @ self.mean + intercept - threshold) / np.linalg.norm(w))
 
 
 def fit_bags(world, rng, n_bags, C=0.5):
@@ -85,7 +85,9 @@ def fit_bags(world, rng, n_bags, C=0.5):
     ("rate", "confidence", "n_plus"),
     [(0.9, 0.9, 22), (0.9, 0.9, 100), (0.8, 0.9, 60), (0.95, 0.95, 200)],
 )
-def test_split_keeps_its_promise_and_the_marginal_rule_would_not(rate, confidence, n_plus, capsys):
+def test_split_keeps_its_guarantee_and_the_marginal_rule_would_not(
+    rate, confidence, n_plus, capsys
+):
     # One fit on 40 + 40 records a replicate, by least squares: any learner will do.
     world, rng, n_replicates = World(n_plus, 0, d=5), np.random.default_rng(0), 10_000
     exact, marginal = np.empty(n_replicates), np.empty(n_replicates)
@@ -125,7 +127,7 @@ WORLDS = {
 def test_jackknife_plus_misses_at_most_twice_alpha(name, capsys):
     world, rng, alpha, n_replicates, n_new = WORLDS[name], np.random.default_rng(0), 0.1, 1000, 200
     n = world.n_plus + world.n_minus
-    missed, missed_by_training_cut = np.empty(n_replicates), np.empty(n_replicates)
+    missed, missed_by_training_threshold = np.empty(n_replicates), np.empty(n_replicates)
     for r in range(n_replicates):
         # The theorem as it stands: the number of bags is random, none is drawn again.
         n_bags = rng.binomial(136, (1 - 1 / (n + 1)) ** n)
@@ -133,45 +135,45 @@ def test_jackknife_plus_misses_at_most_twice_alpha(name, capsys):
         new = world.records(rng, n_new, 0)[0] @ W.T + b
         own = left_out_means(V, out_of_bag)
         missed[r] = 1 - jackknife_plus(own, out_of_bag, new, 1 - alpha).mean()
-        cut = marginal_level(V.mean(axis=1), 1 - alpha)
-        missed_by_training_cut[r] = 1 - world.tpr(W.mean(axis=0), b.mean(), cut)
+        threshold = marginal_level(V.mean(axis=1), 1 - alpha)
+        missed_by_training_threshold[r] = 1 - world.tpr(W.mean(axis=0), b.mean(), threshold)
     error = missed.std() / np.sqrt(n_replicates)
     with capsys.disabled():
         print(
             f"\njackknife+, {name}, alpha {alpha}: misses {missed.mean():.4f} (s.e. {error:.4f}); "
-            f"above alpha in {np.mean(missed > alpha):.3f} of the samples; the same cut from "
-            f"training scores misses {missed_by_training_cut.mean():.3f}"
+            f"above alpha in {np.mean(missed > alpha):.3f} of the samples; the same threshold from "
+            f"training scores misses {missed_by_training_threshold.mean():.3f}"
         )
     assert missed.mean() + norm.isf(RISK) * error <= 2 * alpha
     assert missed.mean() == pytest.approx(alpha, abs=0.02)  # "about alpha in practice"
     if name == "wide":
-        assert missed_by_training_cut.mean() > 2 * alpha
+        assert missed_by_training_threshold.mean() > 2 * alpha
 
 
 # Out of bag: no theorem, measured
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_out_of_bag_promise_measured(name, capsys):
+def test_out_of_bag_guarantee_measured(name, capsys):
     world, rng, n_replicates = WORLDS[name], np.random.default_rng(0), 1000
     rate, confidence = 0.9, 0.9
-    tpr, tpr_of_training_cut = np.empty(n_replicates), np.empty(n_replicates)
+    tpr, tpr_of_training_threshold = np.empty(n_replicates), np.empty(n_replicates)
     for r in range(n_replicates):
         V, out_of_bag, W, b = fit_bags(world, rng, n_bags=100)
         w, intercept = W.mean(axis=0), b.mean()
         levels = left_out_means(V, out_of_bag)
         tpr[r] = world.tpr(w, intercept, guaranteed_level(levels, rate, confidence))
-        cut = guaranteed_level(V.mean(axis=1), rate, confidence)
-        tpr_of_training_cut[r] = world.tpr(w, intercept, cut)
-    violated, by_training = np.mean(tpr < rate), np.mean(tpr_of_training_cut < rate)
+        threshold = guaranteed_level(V.mean(axis=1), rate, confidence)
+        tpr_of_training_threshold[r] = world.tpr(w, intercept, threshold)
+    violated, by_training = np.mean(tpr < rate), np.mean(tpr_of_training_threshold < rate)
     k = order_statistic(world.n_plus, rate, confidence)
     with capsys.disabled():
         print(
             f"\nout of bag, {name}, TPR >= {rate} at {confidence}: violated in {violated:.4f} "
             f"(a split with as many records: {binom.cdf(k - 1, world.n_plus, 1 - rate):.4f}), "
-            f"mean TPR {tpr.mean():.3f}; the same cut from training scores {by_training:.3f}"
+            f"mean TPR {tpr.mean():.3f}; the same threshold from training scores {by_training:.3f}"
         )
-    # The documentation says that the promise held in these worlds.
+    # The documentation says that the guarantee held in these worlds.
     assert n_replicates * violated <= most_violations(n_replicates, 1 - confidence)
     assert by_training > violated
 
@@ -181,11 +183,11 @@ def test_out_of_bag_promise_measured(name, capsys):
 
 @pytest.mark.parametrize("calibration", [None, "platt"])
 @pytest.mark.parametrize("name", ["tpr", "tnr"])
-def test_the_estimator_keeps_its_split_promise(calibration, name, capsys):
+def test_the_estimator_keeps_its_split_guarantee(calibration, name, capsys):
     world, rng, n_replicates, n_test = World(40, 60, d=5), np.random.default_rng(0), 1000, 2000
-    rate, confidence, n_cut = 0.9, 0.9, 60
+    rate, confidence, n_threshold = 0.9, 0.9, 60
     side = 1 if name == "tpr" else -1
-    sizes = (n_cut, 20) if name == "tpr" else (20, n_cut)
+    sizes = (n_threshold, 20) if name == "tpr" else (20, n_threshold)
     kept = np.empty(n_replicates)
     for r in range(n_replicates):
         model = BootstrapSVC(
@@ -193,14 +195,14 @@ def test_the_estimator_keeps_its_split_promise(calibration, name, capsys):
         )
         model.fit(*world.records(rng, world.n_plus, world.n_minus))
         X, y = world.records(rng, *sizes)
-        cut = model.with_rate(
+        threshold = model.with_rate(
             **{name: rate}, guarantee="split", confidence=confidence, exceed=False, X=X, y=y
         )
         new = side * (rng.standard_normal((n_test, world.d)) + world.mean)
-        kept[r] = np.mean(cut.predict(new) == side)
+        kept[r] = np.mean(threshold.predict(new) == side)
     violations = np.count_nonzero(kept < rate)
-    k = order_statistic(n_cut, rate, confidence)
-    known = betabinom.cdf(rate * n_test - 1, n_test, n_cut - k + 1, k)
+    k = order_statistic(n_threshold, rate, confidence)
+    known = betabinom.cdf(rate * n_test - 1, n_test, n_threshold - k + 1, k)
     with capsys.disabled():
         print(
             f"\nBootstrapSVC, split, {name}, calibration={calibration}: violated in "
@@ -223,8 +225,10 @@ def test_the_estimator_without_a_hold_out_measured(calibration, capsys):
         model.fit(*world.records(rng, world.n_plus, world.n_minus))
         new = world.records(rng, n_test, 0)[0]
         for kind, shares in kept.items():
-            cut = model.with_rate(tpr=rate, guarantee=kind, confidence=confidence, exceed=False)
-            shares[r] = np.mean(cut.predict(new) == 1)
+            threshold = model.with_rate(
+                tpr=rate, guarantee=kind, confidence=confidence, exceed=False
+            )
+            shares[r] = np.mean(threshold.predict(new) == 1)
     violated = {kind: np.mean(shares < rate) for kind, shares in kept.items()}
     with capsys.disabled():
         print(

@@ -1,4 +1,4 @@
-"""What the intervals promise, measured on SVMs: simulations in place of theorems."""
+"""What the intervals guarantee, measured on SVMs: simulations in place of theorems."""
 
 from __future__ import annotations
 
@@ -115,31 +115,31 @@ def sampling_coverage(n, n_bags, grid, n_replicates, new, shift):
 
 
 @pytest.mark.parametrize(
-    ("n", "n_bags", "grid", "n_replicates", "promise"),
+    ("n", "n_bags", "grid", "n_replicates", "guarantee"),
     [
         (60, 300, [1.0], 1000, 0.93),
         (60, 300, PAPER_GRID, 600, 0.93),
         (200, 1000, [1.0], 600, 0.95),
     ],
 )
-def test_sampling_interval(n, n_bags, grid, n_replicates, promise):
+def test_sampling_interval(n, n_bags, grid, n_replicates, guarantee):
     """Two features, normal classes 1.5 deviations apart, from the boundary to far off it.
 
     Measured for 95 %, in the order of the cases. Votes: .922 to .998, .923 to .997, .950 to 1
     (over-covered far off, where the variance cannot be told); the symmetric limits would cover
     .759 on the boundary and .19 far off, .770 and .49, .800 and .00. Mean scores: .923 to .945,
-    .932 to .952, .943 to .957. The promise is the stated confidence only with 200 records; with
+    .932 to .952, .943 to .957. The guarantee is the stated confidence only with 200 records; with
     60 the variance of first order is up to a tenth too small, worth two points of coverage.
     """
     new = on_axis([0.0, 0.2, 0.4, 0.7, 1.0, 1.5])
     votes, scores = sampling_coverage(n, n_bags, grid, n_replicates, new, shift=0.75)
     error = three_errors(0.95, n_replicates)
     covered, symmetric, _ = votes
-    assert covered.min() >= promise - error
+    assert covered.min() >= guarantee - error
     assert covered[0] <= 0.95 + error
     assert symmetric.max() < 0.83
     covered, _, ratio = scores
-    assert covered.min() >= promise - error
+    assert covered.min() >= guarantee - error
     assert covered.max() <= 0.95 + error
     assert ratio.min() > 0.85
     assert ratio.max() < 1.25

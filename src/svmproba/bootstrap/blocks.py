@@ -15,9 +15,9 @@ Result = TypeVar("Result")
 
 
 def row_blocks(n_rows: int, width: int, n_least: int = 1) -> list[slice]:
-    """Cut a table into blocks of rows that need at most about 16 MiB each.
+    """Threshold a table into blocks of rows that need at most about 16 MiB each.
 
-    The cut depends on the shape alone, never on the number of threads.
+    The threshold depends on the shape alone, never on the number of threads.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-r"""Promises on the rate of a class: how far a cut may go, and what may be said of it then.
+r"""Guarantees on the rate of a class: how far a threshold may go, and what may be said of it then.
 
 Three rules, from the one that proves most to the one that uses all records for the fit:
 
 * *split*: the order statistic of `guaranteed_level` on records that the model has not seen. Exact:
-  the promise on this very model fails with probability at most ``1 - confidence``.
+  the guarantee on this very model fails with probability at most ``1 - confidence``.
 * *oob*: the same on out-of-bag levels. No theorem: each level comes from a third of the bags, and
   bags overlap. Approximate.
 * *jackknife+*: `jackknife_plus`, a theorem on the average over training samples, no confidence.
@@ -36,12 +36,12 @@ _ROUNDING = 1 + 1e-12
 
 
 def order_statistic(n: int, rate: float, confidence: float) -> int:
-    r"""Which smallest level of n records may be the cut, so that the rate is promised.
+    r"""Which smallest level of n records may be the threshold, so that the rate is guaranteed.
 
     .. math::
         k=\max\{k: P(\mathrm{Bin}(n,\,1-\tau)\le k-1)\le\delta\},\qquad 0\text{ if there is none,}
 
-    with the rate :math:`\tau` and the confidence :math:`1-\delta`. A cut at the k-th smallest
+    with the rate :math:`\tau` and the confidence :math:`1-\delta`. A threshold at the k-th smallest
     level of n independent records of a class keeps a share of at least :math:`\tau` of that class,
     except with probability :math:`\delta` over those n records [1]_.
 
@@ -50,14 +50,14 @@ def order_statistic(n: int, rate: float, confidence: float) -> int:
     n : int
         Number of records of the class.
     rate : float
-        The rate to promise, between 0 and 1, both excluded.
+        The rate to guarantee, between 0 and 1, both excluded.
     confidence : float
-        Probability that the promise holds, between 0 and 1, both excluded.
+        Probability that the guarantee holds, between 0 and 1, both excluded.
 
     Returns
     -------
     int
-        The rank k, from 1 (smallest) to n; 0 where n is too small for the promise.
+        The rank k, from 1 (smallest) to n; 0 where n is too small for the guarantee.
 
     References
     ----------
@@ -77,7 +77,7 @@ def order_statistic(n: int, rate: float, confidence: float) -> int:
 
 
 def records_needed(rate: float, confidence: float) -> int:
-    r"""Fewest records of the class that a promise needs, :math:`\lceil\ln\delta/\ln\tau\rceil`.
+    r"""Fewest records of the class that a guarantee needs, :math:`\lceil\ln\delta/\ln\tau\rceil`.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def records_needed(rate: float, confidence: float) -> int:
 def guaranteed_level(
     levels: Floats, rate: float, confidence: float, name: str = "positive"
 ) -> float:
-    r"""Cut at which a class keeps its rate with confidence.
+    r"""Threshold at which a class keeps its rate with confidence.
 
     The k-th smallest level, k from `order_statistic`. A record keeps its class when its level is at
     least that value; equal levels only raise the rate. Any number that orders the records will do
@@ -113,7 +113,7 @@ def guaranteed_level(
     ----------
     levels : ndarray, shape (n_records,)
         Levels of the records of the class. NaN, a level that is not known, is left out. The
-        promise is exact for independent records that had no part in the fit.
+        guarantee is exact for independent records that had no part in the fit.
     rate, confidence : float
         As in `order_statistic`.
     name : str, default="positive"
@@ -122,12 +122,12 @@ def guaranteed_level(
     Returns
     -------
     float
-        The cut.
+        The threshold.
 
     Raises
     ------
     ValueError
-        Where the records are too few for the promise.
+        Where the records are too few for the guarantee.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def jackknife_plus(
 
     A new record of the class is refused with probability at most :math:`2\alpha`, and in practice
     about :math:`\alpha` [1]_. That is an average over training samples as well as new records, not
-    a promise on this model. It asks that the records of the class are exchangeable, that a score
+    a guarantee on this model. It asks that the records of the class are exchangeable, that a score
     :math:`v_b` depends on bag b alone, that bags are drawn with equal probabilities, and that the
     number of bags is itself random, :math:`\mathrm{Bin}(\tilde B,(1-\frac1{N+1})^N)` with N
     training records of both classes. A fixed number of bags, scales that all bags share and bags
@@ -238,7 +238,7 @@ def _count_above(
     return above
 
 
-def promise(
+def state_guarantee(
     kind: str | None,
     rate_name: str,
     rate: float,
@@ -246,7 +246,7 @@ def promise(
     n: int,
     label: Any = None,
 ) -> str:
-    """Say in one sentence what is promised, and under which assumption.
+    """Say in one sentence what is guaranteed, and under which assumption.
 
     Parameters
     ----------
@@ -270,8 +270,8 @@ def promise(
 
     Examples
     --------
-    >>> from svmproba.bootstrap.guarantee import promise
-    >>> print(promise("split", "tpr", 0.9, 0.95, 240, label="default"))
+    >>> from svmproba.bootstrap.guarantee import state_guarantee
+    >>> print(state_guarantee("split", "tpr", 0.9, 0.95, 240, label="default"))
     With confidence 95 %, at least 90 % of all future records of class 'default' will be recognised
     as such; this is proven from 240 records of that class that were held out, provided that these
     and future records are independent samples of the same population.
@@ -283,7 +283,7 @@ def promise(
     same = "provided that these and future records are independent samples of the same population"
     if kind is None:
         return (
-            f"No promise: the cut is set so that at least {share} of the {n} {group} at hand are "
+            f"No guarantee: at the threshold at least {share} of the {n} {group} at hand are "
             f"recognised; the rate among future records may be higher or lower."
         )
     if kind == "jackknife+":

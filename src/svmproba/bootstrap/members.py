@@ -269,7 +269,7 @@ def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
     X : ndarray or CSR, shape (n_samples, n_features)
         Records, few enough for `member_scores`.
     threshold : ndarray, shape (n_theta, 1) or (1, 1)
-        Cuts of the scores.
+        Thresholds of the scores.
 
     Returns
     -------
@@ -281,8 +281,8 @@ def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
     n_theta, n_bags = members.intercept.shape
     per_map = (len(members.columns), -1)
     intercepts = members.intercept.reshape(*per_map, n_bags)
-    cuts = (np.ravel(threshold) + np.zeros(n_theta)).reshape(per_map)
-    parts = map(product_vote_shares, _products(members, X), intercepts, cuts)
+    thresholds = (np.ravel(threshold) + np.zeros(n_theta)).reshape(per_map)
+    parts = map(product_vote_shares, _products(members, X), intercepts, thresholds)
     return np.concatenate(list(parts), axis=1)
 
 

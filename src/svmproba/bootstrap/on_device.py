@@ -147,7 +147,7 @@ def device_vote_shares(
     X : ndarray or CSR, shape (n_samples, n_features)
         Records.
     threshold : ndarray, shape (n_theta, 1) or (1, 1)
-        Cuts of the scores.
+        Thresholds of the scores.
     device : torch.device
         Where to compute.
 
@@ -156,10 +156,10 @@ def device_vote_shares(
     ndarray, shape (n_samples, n_theta)
         Shares.
     """
-    cut = torch.as_tensor(threshold, device=device)
+    limit = torch.as_tensor(threshold, device=device)
     parts = []
     for _, scores in _score_blocks(members, X, device):
-        twice = (scores > cut).sum(2) + (scores >= cut).sum(2)
+        twice = (scores > limit).sum(2) + (scores >= limit).sum(2)
         parts.append(_array(twice))
     return np.concatenate(parts) / (2 * members.intercept.shape[1])
 
@@ -167,7 +167,7 @@ def device_vote_shares(
 def device_scores(
     members: Members, X: Rows, left_out: NDArray[np.bool_], device: torch.device
 ) -> tuple[Floats, Floats, float]:
-    """Typical and middle scores of a few training records, see `profile.scales_and_cuts`.
+    """Typical and middle scores of a few training records, see `profile.scales_and_thresholds`.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def device_profile(
     rho: Floats,
     counts: NDArray[np.unsignedinteger] | None,
     positive: NDArray[np.bool_],
-    cuts: Floats,
+    thresholds: Floats,
     device: torch.device,
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int64], Floats]:
     """Summarise the scores of records, see `svmproba.bootstrap.profile.profile_records`.
@@ -218,7 +218,7 @@ def device_profile(
     tuple
         The fields of a `Profile`.
     """
-    weights, at = torch.as_tensor(rho, device=device), torch.as_tensor(cuts, device=device)
+    weights, at = torch.as_tensor(rho, device=device), torch.as_tensor(thresholds, device=device)
     parts: list[list[NDArray[Any]]] = []
     sums: list[list[NDArray[Any]]] = []
     for block, scores in _score_blocks(members, X, device):
@@ -237,9 +237,9 @@ def device_profile(
 
 
 def _summarise_thetas(
-    scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor, cuts: Tensor
+    scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor, thresholds: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Means and upper medians (records, n_theta), vote shares (records, n_cuts)."""
+    """Means and upper medians (records, n_theta), vote shares (records, n_thresholds)."""
     absent = ~counted[:, None]
     mean = scores.masked_fill(absent, 0.0).sum(2) / size[:, None]
     # Bags that do not count come last.
@@ -249,7 +249,7 @@ def _summarise_thetas(
     rank = (total - torch.ceil(HALF * total)).to(torch.int64).clamp(0, ordered.shape[2] - 1)
     medians = ordered.gather(2, rank[:, None, None].expand(-1, ordered.shape[1], 1))[:, :, 0]
     medians = medians.masked_fill((size == 0)[:, None], torch.nan)
-    at = cuts.expand(*ordered.shape[:2], -1).contiguous()
+    at = thresholds.expand(*ordered.shape[:2], -1).contiguous()
     not_above = torch.searchsorted(ordered, at) + torch.searchsorted(ordered, at, right=True)
     above = 1.0 - not_above / (2.0 * total)[:, None, None]
     return mean, medians, torch.einsum("ikc,k->ic", above, rho)
@@ -267,7 +267,7 @@ def _weighted_medians(scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor
 
 
 def _class_sums(shares: Tensor, size: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
-    """Count the records called positive and sum the squared errors, by class and cut."""
+    """Count the records called positive and sum the squared errors, by class and threshold."""
     known = size > 0
     P = shares.masked_fill(~known[:, None], 0.0).round(decimals=DECIMALS)
     of_class = torch.stack([known & ~positive, known & positive]).to(torch.float64)

@@ -1,7 +1,7 @@
-"""What the scores of all members say of each record: means, medians, votes at many cuts.
+"""What the scores of all members say of each record: means, medians, votes at many thresholds.
 
-Everything that is done after the fit (another cut, a calibrated probability, a promise) reads
-these few numbers per record instead of the scores of all members.
+Everything that is done after the fit (another threshold, a calibrated probability, a guarantee)
+reads these few numbers per record instead of the scores of all members.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from svmproba.solvers.runtime.devices import resolve_device
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Records from which scales and cuts are read; all of them up to this number.
+#: Records from which scales and thresholds are read; all of them up to this number.
 N_PILOTS = 200
-MAX_CUTS = 100
+MAX_THRESHOLDS = 100
 #: Scores that vary by less than this share of their size are constant: ten times the tolerance.
 CONSTANT = 0.01
 N_CELLS = 4096
@@ -42,12 +42,12 @@ class Profile(NamedTuple):
         Upper median of the scores, see `median`, for each hyperparameter value alone.
     median : ndarray, shape (n_samples,)
         Upper weighted median of all scores: the largest value that scores of weight at least one
-        half reach. The record is called positive by the mixture of votes exactly at the cuts
+        half reach. The record is called positive by the mixture of votes exactly at the thresholds
         below it.
-    hits : ndarray of int, shape (2, n_cuts)
-        Records of the negative and of the positive class called positive at each cut.
-    squares : ndarray, shape (2, n_cuts)
-        Sum of squared errors of the vote share within either class at each cut.
+    hits : ndarray of int, shape (2, n_thresholds)
+        Records of the negative and of the positive class called positive at each threshold.
+    squares : ndarray, shape (2, n_thresholds)
+        Sum of squared errors of the vote share within either class at each threshold.
     """
 
     mean: Floats
@@ -57,18 +57,18 @@ class Profile(NamedTuple):
     squares: Floats
 
 
-def _cells(cuts: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Equal cells over the inner cuts: the first cut that may not be below each; grid of cells.
+def _cells(thresholds: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Equal cells over the inner thresholds: where the search starts in each; grid of cells.
 
-    A score finds its place between the cuts from its cell in a step or two, where a binary search
-    would guess wrongly at every step.
+    A score finds its place between the thresholds from its cell in a step or two, where a binary
+    search would guess wrongly at every step.
     """
-    inner = cuts[1:-1]
+    inner = thresholds[1:-1]
     if len(inner) < 2:
         return np.zeros(1, dtype=np.int64), np.zeros(2)
     width = (inner[-1] - inner[0]) / N_CELLS
-    first = np.searchsorted(cuts, inner[0] + width * np.arange(N_CELLS + 1))
-    # One cut of slack: the rounding of a score's cell must not skip one.
+    first = np.searchsorted(thresholds, inner[0] + width * np.arange(N_CELLS + 1))
+    # One threshold of slack: the rounding of a score's cell must not skip one.
     return np.maximum(first - 1, 0), np.array([inner[0], 1 / width])
 
 
@@ -79,7 +79,7 @@ def profile_records(
     *,
     counts: NDArray[np.unsignedinteger] | None = None,
     positive: Bools | None = None,
-    cuts: Floats | None = None,
+    thresholds: Floats | None = None,
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> Profile:
@@ -97,8 +97,8 @@ def profile_records(
         The bags, if the records are the training records: each is judged by the bags that left
         it out. None: all bags count for every record.
     positive : ndarray of bool, shape (n_samples,), optional
-        Which records belong to the class of interest, needed with `cuts`.
-    cuts : ndarray, shape (n_cuts,), increasing, optional
+        Which records belong to the class of interest, needed with `thresholds`.
+    thresholds : ndarray, shape (n_thresholds,), increasing, optional
         Where to count votes.
     n_jobs : int or None
         Number of threads.
@@ -110,15 +110,15 @@ def profile_records(
     Profile
         NaN for a record for which no bag counts.
     """
-    cuts = np.empty(0) if cuts is None else cuts
+    thresholds = np.empty(0) if thresholds is None else thresholds
     labels = np.zeros(X.shape[0], dtype=bool) if positive is None else positive
     torch_device = resolve_device(device)
     if torch_device is not None:
         from svmproba.bootstrap.on_device import device_profile
 
-        return Profile(*device_profile(members, X, rho, counts, labels, cuts, torch_device))
+        return Profile(*device_profile(members, X, rho, counts, labels, thresholds, torch_device))
     n_theta, n_bags = members.intercept.shape
-    cells = _cells(cuts)
+    cells = _cells(thresholds)
 
     def block_profile(block: slice) -> tuple[Any, ...]:
         scores = member_scores(members, X[block])
@@ -127,13 +127,13 @@ def profile_records(
         if counts is not None:
             counted = np.ascontiguousarray((counts[:, block] == 0).T)
         mean, medians = np.full((n, n_theta), np.nan), np.full((n, n_theta), np.nan)
-        median, shares = np.full(n, np.nan), np.zeros((n, len(cuts)))
+        median, shares = np.full(n, np.nan), np.zeros((n, len(thresholds)))
         work = np.empty((7, n_theta * n_bags)), np.empty(n_bags, np.int64)
-        profile_rows(scores, counted, rho, cuts, *cells, *work, mean, medians, median, shares)
+        profile_rows(scores, counted, rho, thresholds, *cells, *work, mean, medians, median, shares)
         shares[np.isnan(median)] = np.nan
         return mean, medians, median, *_class_sums(shares, labels[block])
 
-    blocks = row_blocks(X.shape[0], X.shape[1] + scores_width(members) + len(cuts), N_BLOCKS)
+    blocks = row_blocks(X.shape[0], X.shape[1] + scores_width(members) + len(thresholds), N_BLOCKS)
     parts = zip(*map_blocks(block_profile, blocks, n_jobs), strict=True)
     mean, medians, median, hits, squares = parts
     return Profile(
@@ -146,7 +146,7 @@ def profile_records(
 
 
 def _class_sums(shares: Floats, positive: Bools) -> tuple[NDArray[np.int64], Floats]:
-    """Count the records called positive and sum the squared errors, by class and cut."""
+    """Count the records called positive and sum the squared errors, by class and threshold."""
     P = np.round(shares, DECIMALS)
     known = np.asarray(~np.isnan(P).any(axis=1))
     of_class = np.stack([known & ~positive, known & positive]).astype(np.float64)
@@ -155,14 +155,14 @@ def _class_sums(shares: Floats, positive: Bools) -> tuple[NDArray[np.int64], Flo
     return hits, np.stack([of_class[0] @ P**2, of_class[1] @ (1 - P) ** 2])
 
 
-def scales_and_cuts(
+def scales_and_thresholds(
     members: Members,
     X: Rows,
     counts: NDArray[np.unsignedinteger],
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> tuple[Floats, Floats]:
-    r"""Typical size of the scores at each hyperparameter value, and cuts worth looking at.
+    r"""Typical size of the scores at each hyperparameter value, and thresholds worth looking at.
 
     Both are read from at most 200 training records, evenly spaced among all.
 
@@ -184,7 +184,7 @@ def scales_and_cuts(
     scales : ndarray, shape (n_theta,)
         Median :math:`\sigma_\theta` of :math:`|f_{\theta,b}(x_i)|` over the bags b and the records
         i that b left out; 1 where all scores are 0 or no record was left out.
-    cuts : ndarray, shape (n_cuts,)
+    thresholds : ndarray, shape (n_thresholds,)
         Increasing: zero, the typical scores of records evenly spaced by rank, and both ends.
     """
     n = X.shape[0]
@@ -199,7 +199,7 @@ def scales_and_cuts(
         mean, middle, largest = _pilot_scores(members, rows, left_out, n_jobs)
     typical = np.median(mean, axis=1)
     scales, end = np.where(middle > 0, middle, 1.0), max(largest, np.abs(typical).max())
-    spaced = np.quantile(typical, np.linspace(0, 1, MAX_CUTS), method="lower")
+    spaced = np.quantile(typical, np.linspace(0, 1, MAX_THRESHOLDS), method="lower")
     return scales, np.unique(np.concatenate([spaced, [-end, 0.0, end]]))
 
 
@@ -213,7 +213,7 @@ def scales_of_varying(scales: Floats, mean: Floats) -> Floats:
     Parameters
     ----------
     scales : ndarray, shape (n_theta,)
-        As `scales_and_cuts` gives them.
+        As `scales_and_thresholds` gives them.
     mean : ndarray, shape (n_theta, n_samples)
         Mean out-of-bag scores, NaN where there is none.
 

@@ -50,13 +50,13 @@ def upper_median(values, weights, size, need, spare, spare_weights):
 
 @lean_entry
 def profile_rows(
-    scores, counted, rho, cuts, first, grid, work, bags, mean, medians, median, shares
+    scores, counted, rho, thresholds, first, grid, work, bags, mean, medians, median, shares
 ):
-    """Fill mean, medians (n, n_theta), median (n,) and, from zero, shares (n, n_cuts).
+    """Fill mean, medians (n, n_theta), median (n,) and, from zero, shares (n, n_thresholds).
 
     The work space is (7, n_theta * n_bags) and (n_bags,).
-    A record for which no bag counts is left alone. A vote for all cuts below a score is noted at
-    the last of them, half a vote at a tie, and summed up in the end.
+    A record for which no bag counts is left alone. A vote for all thresholds below a score is noted
+    at the last of them, half a vote at a tie, and summed up in the end.
     """
     n, n_theta, n_bags = scores.shape
     values, weights, spare, spare_weights, listed = work[0], work[1], work[2:4], work[4:6], work[6]
@@ -79,9 +79,9 @@ def profile_rows(
                 weights[b] = 1.0
                 cell = (score - low) * per_width
                 place = first[np.int64(cell if cell < last else last)] if cell > 0.0 else 0
-                while place < cuts.size and cuts[place] < score:
+                while place < thresholds.size and thresholds[place] < score:
                     place += 1
-                if place < cuts.size and cuts[place] == score:
+                if place < thresholds.size and thresholds[place] == score:
                     above[place] += 0.5 * weight
                     if place > 0:
                         above[place - 1] += 0.5 * weight
@@ -100,14 +100,14 @@ def profile_rows(
                     break
                 reach = np.inf
             medians[i, k] = upper_median(values, weights, end, need, spare, spare_weights)
-        for place in range(cuts.size - 2, -1, -1):
+        for place in range(thresholds.size - 2, -1, -1):
             above[place] += above[place + 1]
-        # The median of all lies between two cuts, and few scores do.
+        # The median of all lies between two thresholds, and few scores do.
         place = 0
-        while place < cuts.size and above[place] >= HALF:
+        while place < thresholds.size and above[place] >= HALF:
             place += 1
-        least = cuts[place - 1] if place > 0 else -np.inf
-        most = cuts[place] if place < cuts.size else np.inf
+        least = thresholds[place - 1] if place > 0 else -np.inf
+        most = thresholds[place] if place < thresholds.size else np.inf
         end, need = np.int64(0), HALF
         for k in range(n_theta):
             weight = rho[k] / size

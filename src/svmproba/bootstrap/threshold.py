@@ -1,10 +1,11 @@
-r"""The rate under control (CEBB1): the cut that gives a class the rate that is asked for.
+r"""The rate under control (CEBB1): the threshold that gives a class the rate that is asked for.
 
-A record has one *level*: the number that decides its class, positive above the cut. For vote
+A record has one *level*: the number that decides its class, positive above the threshold. For vote
 shares the level is the upper weighted median of its scores, because
-:math:`P_t(+|x)\ge\frac12` exactly for the cuts :math:`t` below that median; for calibrated
+:math:`P_t(+|x)\ge\frac12` exactly for the thresholds :math:`t` below that median; for calibrated
 probabilities it is the probability itself. The rate of a class is then the share of its records
-on the right side of the cut, and the cut that reaches a rate is one of their levels: no search.
+on the right side of the threshold, and the threshold that reaches a rate is one of their levels: no
+search.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba.bootstrap.guarantee import guaranteed_level
-from svmproba.bootstrap.profile import MAX_CUTS, Profile
+from svmproba.bootstrap.profile import MAX_THRESHOLDS, Profile
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Distance of a cut from the score it is set for, as a share of the largest: the record keeps its
-#: side where its score is computed among other records and rounded otherwise.
+#: Distance of a threshold from the score it is set for, as a share of the largest: the record keeps
+#: its side where its score is computed among other records and rounded otherwise.
 HAIR = 1e-11
 
 
 class RateCurve(NamedTuple):
-    """What every cut costs and gains.
+    """What every threshold costs and gains.
 
     Attributes
     ----------
-    threshold : ndarray, shape (n_cuts,)
-        Cuts, increasing; a record is called positive above the cut.
-    tpr, tnr : ndarray, shape (n_cuts,)
+    threshold : ndarray, shape (n_thresholds,)
+        Thresholds, increasing; a record is called positive above the threshold.
+    tpr, tnr : ndarray, shape (n_thresholds,)
         Rates of the positive and the negative class.
-    mse_plus, mse_minus : ndarray, shape (n_cuts,)
+    mse_plus, mse_minus : ndarray, shape (n_thresholds,)
         Mean squared error of the probability within either class.
     """
 
@@ -61,7 +62,7 @@ def level_for_rate(levels: Floats, rate: float) -> float:
     Returns
     -------
     float
-        A cut just below it reaches the rate.
+        A threshold just below it reaches the rate.
 
     Examples
     --------
@@ -76,8 +77,8 @@ def level_for_rate(levels: Floats, rate: float) -> float:
     return float(np.partition(levels, len(levels) - k)[len(levels) - k])
 
 
-def rates_at_cut(levels: Floats, positive: Bools, cut: float) -> tuple[float, float]:
-    """Share of the positive records above the cut, and of the negative ones not above it.
+def rates_at_threshold(levels: Floats, positive: Bools, threshold: float) -> tuple[float, float]:
+    """Share of the positive records above the threshold, and of the negative ones not above it.
 
     Parameters
     ----------
@@ -85,8 +86,8 @@ def rates_at_cut(levels: Floats, positive: Bools, cut: float) -> tuple[float, fl
         Levels; NaN for a record that is not to be counted.
     positive : ndarray of bool, shape (n,)
         Which records belong to the class of interest.
-    cut : float
-        The cut.
+    threshold : float
+        The threshold.
 
     Returns
     -------
@@ -94,20 +95,20 @@ def rates_at_cut(levels: Floats, positive: Bools, cut: float) -> tuple[float, fl
         NaN for a class without records.
     """
     known = ~np.isnan(levels)
-    above, below = levels[known & positive] > cut, levels[known & ~positive] <= cut
+    above, below = levels[known & positive] > threshold, levels[known & ~positive] <= threshold
     return (
         float(above.mean()) if above.size else float("nan"),
         float(below.mean()) if below.size else float("nan"),
     )
 
 
-def rate_curve(cuts: Floats, profile: Profile, positive: Bools) -> RateCurve:
-    """Rates and errors of the vote shares at the cuts of a profile.
+def rate_curve(thresholds: Floats, profile: Profile, positive: Bools) -> RateCurve:
+    """Rates and errors of the vote shares at the thresholds of a profile.
 
     Parameters
     ----------
-    cuts : ndarray, shape (n_cuts,)
-        The cuts the profile was made with.
+    thresholds : ndarray, shape (n_thresholds,)
+        The thresholds the profile was made with.
     profile : Profile
         Of the records.
     positive : ndarray of bool, shape (n_samples,)
@@ -123,7 +124,7 @@ def rate_curve(cuts: Floats, profile: Profile, positive: Bools) -> RateCurve:
     n_minus = np.count_nonzero(known & ~positive)
     with np.errstate(invalid="ignore"):
         return RateCurve(
-            cuts,
+            thresholds,
             profile.hits[1] / n_plus,
             1 - profile.hits[0] / n_minus,
             profile.squares[1] / n_plus,
@@ -131,7 +132,7 @@ def rate_curve(cuts: Floats, profile: Profile, positive: Bools) -> RateCurve:
         )
 
 
-def cut_for_rate(
+def threshold_for_rate(
     levels: Floats,
     positive: Bools,
     *,
@@ -142,7 +143,7 @@ def cut_for_rate(
     confidence: float | None = None,
     hair: float = 0.0,
 ) -> float:
-    r"""Cut of the levels that gives a class its rate.
+    r"""Threshold of the levels that gives a class its rate.
 
     Parameters
     ----------
@@ -155,14 +156,14 @@ def cut_for_rate(
     rate : float
         The rate.
     neutral : float
-        The cut in force without any wish.
+        The threshold in force without any wish.
     exceed : bool
-        Whether the cut only moves in favour of the class, away from `neutral`.
+        Whether the threshold only moves in favour of the class, away from `neutral`.
     confidence : float or None
-        None: the rate is reached on these records. A number: the order statistic that promises
+        None: the rate is reached on these records. A number: the order statistic that guarantees
         the rate on new records, see `svmproba.bootstrap.guarantee.guaranteed_level`.
     hair : float, default=0.0
-        Share of the largest level by which the cut keeps away from the record that sets it.
+        Share of the largest level by which the threshold keeps away from the record that sets it.
 
     Returns
     -------
@@ -172,12 +173,12 @@ def cut_for_rate(
     Examples
     --------
     >>> import numpy as np
-    >>> from svmproba.bootstrap.threshold import cut_for_rate
+    >>> from svmproba.bootstrap.threshold import threshold_for_rate
     >>> levels, positive = np.array([0.4, -0.2, -0.5, -0.9]), np.array([True, True, True, False])
     >>> wish = {"sign": 1, "neutral": 0.0, "exceed": True}
-    >>> round(cut_for_rate(levels, positive, rate=1.0, **wish), 6)
+    >>> round(threshold_for_rate(levels, positive, rate=1.0, **wish), 6)
     -0.5
-    >>> cut_for_rate(levels, positive, rate=0.3, **wish)
+    >>> threshold_for_rate(levels, positive, rate=0.3, **wish)
     0.0
     """
     of_class = levels[(positive == (sign > 0)) & ~np.isnan(levels)]
@@ -189,12 +190,12 @@ def cut_for_rate(
     else:
         level = guaranteed_level(sign * of_class, rate, confidence, name)
     # The next number on the far side keeps the record of that level on the side of its class.
-    cut = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
-    return sign * min(sign * cut, sign * neutral) if exceed else cut
+    threshold = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
+    return sign * min(sign * threshold, sign * neutral) if exceed else threshold
 
 
 def calibrated_curve(P: Floats, positive: Bools) -> RateCurve:
-    """Rates at cuts of calibrated probabilities, whose errors do not depend on the cut.
+    """Rates at thresholds of calibrated probabilities, whose errors do not depend on the threshold.
 
     Parameters
     ----------
@@ -206,17 +207,19 @@ def calibrated_curve(P: Floats, positive: Bools) -> RateCurve:
     Returns
     -------
     RateCurve
-        At most 201 cuts, just below probabilities evenly spaced by rank.
+        At most 201 thresholds, just below probabilities evenly spaced by rank.
     """
     known = ~np.isnan(P)
     P, positive = P[known], positive[known]
-    spaced = np.quantile(P, np.linspace(0, 1, MAX_CUTS), method="lower") if len(P) else P
-    cuts = np.unique(np.nextafter(np.append(spaced, 0.5), -np.inf))
-    rates = np.array([rates_at_cut(P, positive, cut) for cut in cuts]).reshape(-1, 2)
+    spaced = np.quantile(P, np.linspace(0, 1, MAX_THRESHOLDS), method="lower") if len(P) else P
+    thresholds = np.unique(np.nextafter(np.append(spaced, 0.5), -np.inf))
+    rates = np.array(
+        [rates_at_threshold(P, positive, threshold) for threshold in thresholds]
+    ).reshape(-1, 2)
     errors = [
-        np.full(len(cuts), np.mean((of_class - P[positive == of_class]) ** 2))
+        np.full(len(thresholds), np.mean((of_class - P[positive == of_class]) ** 2))
         if (positive == of_class).any()
-        else np.full(len(cuts), np.nan)
+        else np.full(len(thresholds), np.nan)
         for of_class in (True, False)
     ]
-    return RateCurve(cuts, rates[:, 0], rates[:, 1], *errors)
+    return RateCurve(thresholds, rates[:, 0], rates[:, 1], *errors)

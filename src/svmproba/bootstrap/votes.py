@@ -31,7 +31,7 @@ def vote_shares(scores: Floats, threshold: float | Floats = 0.0) -> Floats:
     scores : ndarray, shape (..., n_bootstraps)
         Scores :math:`f_{\theta,b}(x)`, bags along the last axis.
     threshold : float or ndarray, default=0.0
-        The cut :math:`t`, or cuts that go with the shape of the scores.
+        The threshold :math:`t`, or thresholds that go with the shape of the scores.
 
     Returns
     -------
@@ -54,9 +54,9 @@ def vote_shares(scores: Floats, threshold: float | Floats = 0.0) -> Floats:
 
 @partial(entry, flags=_FLAGS)
 def _count_votes(
-    products: Floats, intercept: Floats, cuts: Floats, twice: NDArray[np.int64]
+    products: Floats, intercept: Floats, thresholds: Floats, twice: NDArray[np.int64]
 ) -> None:
-    """Fill twice (n, n_theta) with two for every score above the cut and one for every tie."""
+    """Fill twice (n, n_theta): two for every score above the threshold, one for every tie."""
     n, n_theta, n_bags = products.shape
     # Two records at once: every intercept is read from memory for both.
     for i in range(0, n, 2):
@@ -66,15 +66,15 @@ def _count_votes(
             for b in range(n_bags):
                 score_i = products[i, k, b] + intercept[k, b]
                 score_j = products[j, k, b] + intercept[k, b]
-                votes_i += score_i > cuts[k]
-                votes_i += score_i >= cuts[k]
-                votes_j += score_j > cuts[k]
-                votes_j += score_j >= cuts[k]
+                votes_i += score_i > thresholds[k]
+                votes_i += score_i >= thresholds[k]
+                votes_j += score_j > thresholds[k]
+                votes_j += score_j >= thresholds[k]
             twice[i, k] = votes_i
             twice[j, k] = votes_j
 
 
-def product_vote_shares(products: Floats, intercept: Floats, cuts: Floats) -> Floats:
+def product_vote_shares(products: Floats, intercept: Floats, thresholds: Floats) -> Floats:
     """Vote shares as `vote_shares` gives for products + intercept, in one pass over the products.
 
     Parameters
@@ -83,8 +83,8 @@ def product_vote_shares(products: Floats, intercept: Floats, cuts: Floats) -> Fl
         Scores that lack the intercept.
     intercept : ndarray, shape (n_theta, n_bootstraps)
         Intercepts of the members.
-    cuts : ndarray, shape (n_theta,)
-        The cut for each hyperparameter value.
+    thresholds : ndarray, shape (n_theta,)
+        The threshold for each hyperparameter value.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def product_vote_shares(products: Floats, intercept: Floats, cuts: Floats) -> Fl
            [0.   ]])
     """
     twice = np.empty(products.shape[:2], dtype=np.int64)
-    _count_votes(products, intercept, cuts, twice)
+    _count_votes(products, intercept, thresholds, twice)
     return twice / (2 * products.shape[2])
 
 
@@ -109,7 +109,8 @@ def mix_shares(shares: Floats, weights: Floats) -> Floats:
     r"""Mixture over the hyperparameter values, :math:`P(+|x)=\sum_\theta\rho_\theta P(+|x,\theta)`.
 
     Rounded to 12 decimals, so that a mixture that is one half (or one) in exact arithmetic is one
-    half (or one) in floating point too, and the cut at one half does not hang on rounding errors.
+    half (or one) in floating point too, and the threshold at one half does not hang on rounding
+    errors.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def left_out_shares(scores: Floats, left_out: NDArray[np.bool_], threshold: Floa
     left_out : ndarray of bool, shape (n_samples, n_bootstraps)
         Which bags left which record out.
     threshold : ndarray, shape (n_theta, 1) or (1, 1)
-        Cuts.
+        Thresholds.
 
     Returns
     -------

@@ -70,8 +70,8 @@ def parse_costs(text: str | None) -> Costs | None:
     return costs
 
 
-def rule_in_words(about: dict[str, Any], cut: float) -> str:
+def rule_in_words(about: dict[str, Any], threshold: float) -> str:
     """Say by which rule records are called positive."""
     how = ", the usual threshold" if about["costs"] is None else ": the cheaper call"
     how = ", the threshold that reaches the rate" if about["wants_rate"] else how
-    return f"{about['positive']!r} from probability {cut:.3g} on{how}"
+    return f"{about['positive']!r} from probability {threshold:.3g} on{how}"

@@ -179,7 +179,7 @@ class Scorer:
         svm = self._model[-1]
         place = self._classes.index(self._about["positive"])
         proba = svm.predict_proba(rows)[:, place]
-        called = proba >= svm.cut_
+        called = proba >= svm.proba_threshold_
         made: list[Any] = [chunk.batch.column(name) for name in self._keep]
         made.append(proba)
         if self._interval is not None:

@@ -45,7 +45,7 @@ class Task:
         The class of interest, and the other.
     plan : list of Column
     held_out : ndarray of int
-        Places of records that nothing may be learned from, before a promise is made on them.
+        Places of records that nothing may be learned from, before a guarantee is made on them.
     """
 
     X: pd.DataFrame

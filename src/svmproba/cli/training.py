@@ -57,12 +57,12 @@ class Wish:
     def check(self) -> None:
         """Refuse what does not go together."""
         if self.tpr is not None and self.tnr is not None:
-            raise InputError("--tpr and --tnr: a cut has one free rate, give one of the two")
+            raise InputError("--tpr and --tnr: a threshold has one free rate, give one of the two")
         for option, rate in (("--tpr", self.tpr), ("--tnr", self.tnr)):
             if rate is not None and not 0 <= rate <= 1:
                 raise InputError(f"{option} must be from 0 to 1; got {rate:g}")
         if self.guarantee is not None and not self.wants_rate:
-            raise InputError("--guarantee needs the rate to promise: give --tpr or --tnr")
+            raise InputError("--guarantee needs the rate to guarantee: give --tpr or --tnr")
         if not 0 < self.confidence < 1:
             raise InputError(f"--confidence must be between 0 and 1; got {self.confidence:g}")
 
@@ -83,7 +83,7 @@ def train(
 ) -> Pipeline:
     """Fit.
 
-    Records held back take part in nothing, the preprocessing included: only so is the promise on
+    Records held back take part in nothing, the preprocessing included: only so is the guarantee on
     them a theorem.
 
     Parameters

@@ -24,7 +24,7 @@ from svmproba.bootstrap.members import (
     member_vote_shares,
     scores_width,
 )
-from svmproba.bootstrap.profile import profile_records, scales_and_cuts, scales_of_varying
+from svmproba.bootstrap.profile import profile_records, scales_and_thresholds, scales_of_varying
 from svmproba.bootstrap.reliability import mean_reliability, weights
 from svmproba.bootstrap.threshold import rate_curve
 from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, tally_block, two_columns
@@ -193,8 +193,8 @@ class BootstrapSVC(
         `classes_`; NaN for a record that was in every bag or has weight 0. Calibrated ones went
         into the fit of the link, a slight optimism.
     oob_score_, oob_tpr_, oob_tnr_ : float
-        Accuracy of the cut probabilities ``oob_proba_`` over the records where they are defined,
-        and within the class of interest and the other class.
+        Accuracy of the decisions by ``oob_proba_`` over the records where they are
+        defined, and within the class of interest and the other class.
     oob_scores_ : ndarray, shape (n_theta, n_samples)
         Mean score of every training record over the bags that left it out.
     oob_median_ : ndarray, shape (n_samples,)
@@ -207,13 +207,13 @@ class BootstrapSVC(
     calibrator_ : link or None
         The fitted link.
     threshold_ : float, or ndarray of shape (n_theta,)
-        Cut of the scores; 0 unless `with_rate` moved it.
-    cut_ : float
+        Threshold of the scores; 0 unless `with_rate` moved it.
+    proba_threshold_ : float
         Threshold of the probabilities; one half unless `with_rate` or `with_costs` moved it.
     costs_ : dict of str to float, or None
         The costs of `with_costs` that decide, by the names of its arguments.
-    promise_ : str
-        What is promised of the rates on new records, in one sentence.
+    guarantee_ : str
+        What is guaranteed of the rates on new records, in one sentence.
     oob_records_ : ndarray of int, shape (n_held_out,), or None
         With ``resample="blb"``, the records held out of all subsets: `counts_`, `oob_proba_` and
         all other attributes with one entry a record are about them, in this order. None: they are
@@ -231,7 +231,7 @@ class BootstrapSVC(
     from the records with positive weight, each with the same probability. A record of weight 2
     therefore is not the same as two records: two would be drawn independently.
 
-    There is no ``decision_function``: the label is the cut of the probability, and no single
+    There is no ``decision_function``: the label is the threshold of the probability, and no single
     score has the same order as the vote shares. `score_samples_array` gives the members' scores.
 
     ``resample="blb"`` rests on more than the bootstrap does: subsets must be large enough for the
@@ -403,16 +403,18 @@ class BootstrapSVC(
         self._summarise(data, counts, P)
 
     def _summarise(self, data: TrainingSet, counts: NDArray[np.uint8], P: Floats) -> None:
-        """Note what the out-of-bag scores say of records, cuts and probabilities."""
+        """Note what the out-of-bag scores say of records, thresholds and probabilities."""
         where = (self.n_jobs, self.device)
-        self.score_scales_, cuts = scales_and_cuts(self._members, data.X, counts, *where)
+        self.score_scales_, thresholds = scales_and_thresholds(
+            self._members, data.X, counts, *where
+        )
         profile = profile_records(
             self._members,
             data.X,
             self.weights_,
             counts=counts,
             positive=data.positive,
-            cuts=cuts,
+            thresholds=thresholds,
             n_jobs=self.n_jobs,
             device=self.device,
         )
@@ -420,7 +422,7 @@ class BootstrapSVC(
         self.score_scales_ = scales_of_varying(self.score_scales_, profile.mean)
         self.oob_median_ = data.spread(profile.median, np.nan)
         self._oob_medians = data.spread(profile.medians, np.nan)
-        self._vote_curve = rate_curve(cuts, profile, data.positive)
+        self._vote_curve = rate_curve(thresholds, profile, data.positive)
         self._vote_P = data.spread(P, np.nan)
         self._calibrate(self.calibration)
 
@@ -458,7 +460,7 @@ class BootstrapSVC(
         return two_columns(P, self._plus)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels: the class of interest where its probability is at least ``cut_``.
+        """Labels: the class of interest where its probability is at least ``proba_threshold_``.
 
         The threshold is one half unless `with_rate` or `with_costs` moved it.
 
@@ -475,7 +477,7 @@ class BootstrapSVC(
         if is_lazy(X):
             check_is_fitted(self, "intercept_")
             return map_partitions(self, "predict", X, None, self.classes_.dtype)
-        chosen = self.predict_proba(X)[:, self._plus] >= self.cut_
+        chosen = self.predict_proba(X)[:, self._plus] >= self.proba_threshold_
         return self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
 
     def vote_shares(self, X: ArrayLike) -> Floats:

@@ -21,7 +21,7 @@ from svmproba.solvers.kernels import Rows
 
 Model = TypeVar("Model", bound="CalibrationMixin")
 
-NO_PROMISE = "No promise: the cut is where the model put it, and no rate was asked for."
+NO_GUARANTEE = "No guarantee: the threshold is where the model put it, and no rate was asked for."
 #: Out-of-bag scores from fewer bags than this are too rough to calibrate on.
 LEAST_BAGS = 5
 #: Share of a sigmoid of the score in calibrated probabilities.
@@ -43,7 +43,7 @@ class CalibrationMixin:
     _jackknife: tuple[int, float] | None
 
     def with_calibration(self: Model, calibration: str | None) -> Model:
-        """Copy of the model with another link to probabilities, cut at one half.
+        """Copy of the model with another link to probabilities, and a threshold of one half.
 
         Nothing but the link is fitted again, and the arrays are shared. Ask again for a rate or
         for costs: those of the model are given up.
@@ -67,8 +67,8 @@ class CalibrationMixin:
         return cast(Model, other)
 
     def _calibrate(self: Any, calibration: str | None) -> None:
-        """Fit the link, or take it away; the cut goes back to one half."""
-        self._jackknife, self.threshold_, self.cut_ = None, 0.0, 0.5
+        """Fit the link, or take it away; the threshold goes back to one half."""
+        self._jackknife, self.threshold_, self.proba_threshold_ = None, 0.0, 0.5
         self.calibrator_ = self.costs_ = None
         P, self._rate_curve = self._vote_P, self._vote_curve
         if calibration is not None:
@@ -92,7 +92,7 @@ class CalibrationMixin:
             self._rate_curve = calibrated_curve(P, self._positive)
         self.oob_proba_ = two_columns(P, self._plus)
         self._note_rates(P, BELOW_HALF)
-        self.promise_ = NO_PROMISE
+        self.guarantee_ = NO_GUARANTEE
 
     def _is_calibrated(self: Any) -> bool:
         return self.calibrator_ is not None
@@ -114,5 +114,5 @@ class CalibrationMixin:
         known = ~np.isnan(mixed)
         P = np.full(len(mixed), np.nan)
         P[known] = self.calibrator_.predict(scores[..., known])
-        # Records on one step of a link are still ordered, and may be cut apart.
+        # Records on one step of a link are still ordered, and may be told apart.
         return P + TIE_BREAK * (expit(mixed) - P)

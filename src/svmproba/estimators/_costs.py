@@ -25,7 +25,7 @@ class DecisionMixin:
 
     classes_: NDArray[Any]
     costs_: dict[str, float] | None
-    cut_: float
+    proba_threshold_: float
 
     def with_costs(
         self: Model,
@@ -42,9 +42,9 @@ class DecisionMixin:
 
         .. math:: t=\frac{c_{FP}-c_{TN}}{(c_{FP}-c_{TN})+(c_{FN}-c_{TP})},
 
-        and ``cut_`` becomes that threshold. It is part of the model: saved files and ONNX graphs
-        decide in the same way. A rate asked for before is given up; a later `with_rate` or
-        `with_calibration` gives up the costs.
+        and ``proba_threshold_`` becomes that threshold. It is part of the model: saved files and
+        ONNX graphs decide in the same way. A rate asked for before is given up; a later `with_rate`
+        or `with_calibration` gives up the costs.
 
         Parameters
         ----------
@@ -58,8 +58,8 @@ class DecisionMixin:
         Returns
         -------
         estimator
-            A copy with its own ``costs_`` and ``cut_``; of a bootstrap ensemble also with its own
-            ``threshold_`` of 0, ``promise_`` and out-of-bag rates.
+            A copy with its own ``costs_`` and ``proba_threshold_``; of a bootstrap ensemble also
+            with its own ``threshold_`` of 0, ``guarantee_`` and out-of-bag rates.
 
         Warns
         -----
@@ -82,7 +82,7 @@ class DecisionMixin:
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> model = ProbabilitySVC(pos_label=0, random_state=0).fit(scale(X), y)
         >>> careful = model.with_costs(fn_cost=9.0, fp_cost=1.0)
-        >>> careful.cut_
+        >>> careful.proba_threshold_
         0.1
         >>> bool((careful.predict(scale(X)) == 0).sum() > (model.predict(scale(X)) == 0).sum())
         True
@@ -100,7 +100,7 @@ class DecisionMixin:
 
     def _set_costs(self: Any, costs: dict[str, float]) -> None:
         """Let costs decide, see `with_costs`."""
-        self.cut_ = float(cost_threshold(costs))
+        self.proba_threshold_ = float(cost_threshold(costs))
         self.costs_ = {name: float(cost) for name, cost in costs.items()}
 
     def _warn_of_votes(self: Any) -> None:

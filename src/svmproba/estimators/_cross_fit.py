@@ -157,7 +157,7 @@ class Machines(NamedTuple):
     held_out: Floats
 
 
-def fit_machines(
+def fit_members(
     records: Records,
     fold: Places,
     n_folds: int,

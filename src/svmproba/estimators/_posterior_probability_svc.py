@@ -153,7 +153,7 @@ class PosteriorProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Bas
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs,)
         Relative duality gaps, bounds on how far the machines are from their optima.
-    cut_ : float
+    proba_threshold_ : float
         Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
     costs_ : dict of str to float, or None
         The costs of `with_costs` that decide, by the names of its arguments.
@@ -179,10 +179,10 @@ class PosteriorProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Bas
     *Weights.* There is neither ``class_weight`` nor ``sample_weight``: a price on records would
     change the soft labels' meaning or contradict it, and the method defines neither.
 
-    The label is the cut of the probability at one half, which ``"window"`` may put on the other
-    side of the boundary than the score does: there is no ``decision_function``. `pair_scores`
-    gives the scores. Where the neighbourhood is divided evenly between two classes, the sign of
-    the score decides, and the probability is the floating-point number next to one half.
+    The label is decided by the probability at one half, which ``"window"`` may put on the
+    other side of the boundary than the score does: there is no ``decision_function``. `pair_scores`
+    gives the scores. Where the neighbourhood is divided evenly between two classes, the sign of the
+    score decides, and the probability is the floating-point number next to one half.
 
     References
     ----------
@@ -266,7 +266,7 @@ class PosteriorProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Bas
         data = encode_records(rows, labels, None, None, self.pos_label, pairwise=pairwise)
         gammas = check_gammas(self.gammas, self.kernel, data.X)
         self.classes_, self._pairs, self._present = data.classes, data.pairs, None
-        self.cut_, self.costs_ = 0.5, None
+        self.proba_threshold_, self.costs_ = 0.5, None
         self._kinds = data.place[:, np.newaxis] == np.arange(len(data.classes))
         self._choose(data, Cs, gammas)
         warn_of_gaps(self.duality_gap_, self.tol)

@@ -15,7 +15,7 @@ from svmproba.estimators._cross_fit import (
     Records,
     deal_folds,
     encode_records,
-    fit_machines,
+    fit_members,
 )
 from svmproba.estimators._pair_links import (
     LEAST,
@@ -152,7 +152,7 @@ class ProbabilitySVC(
         Relative duality gap of the machines of all records.
     link_ : link, or list of n_pairs links with more than two classes
         The fitted links.
-    cut_ : float
+    proba_threshold_ : float
         Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
     costs_ : dict of str to float, or None
         The costs of `with_costs` that decide, by the names of its arguments.
@@ -264,7 +264,7 @@ class ProbabilitySVC(
         metadata = {"sample_weight": sample_weight}
         progress = FitProgress(self, n_bags, X=rows, y=labels, metadata=metadata)
         fits = (
-            fit_machines(
+            fit_members(
                 records,
                 fold,
                 n_folds,
@@ -310,7 +310,7 @@ class ProbabilitySVC(
     def _keep(self, records: Records, fit: Machines, c: int, rng: np.random.Generator) -> None:
         """Store the machines at the c-th C, their links and what those need."""
         self.classes_, self._pairs = records.classes, records.pairs
-        self.cut_, self.costs_ = 0.5, None
+        self.proba_threshold_, self.costs_ = 0.5, None
         self._present = None if len(records.present) == records.n_given else records.present
         self.C_ = float(self.cv_results_["C"][self.best_index_])
         self.gamma_ = float(self.cv_results_["gamma"][self.best_index_])
@@ -325,10 +325,10 @@ class ProbabilitySVC(
         self.cv_scores_ = scores[:, 0] if two else scores
         self.link_ = links[0] if two else links
         self._spreads = [
-            fit_spread(link, self._machine(records, fit, p), rng) for p, link in enumerate(links)
+            fit_spread(link, self._member(records, fit, p), rng) for p, link in enumerate(links)
         ]
 
-    def _machine(self, records: Records, fit: Machines, p: int) -> Machine:
+    def _member(self, records: Records, fit: Machines, p: int) -> Machine:
         pair = records.pairs[p]
         here = records.members(pair)[0]
         weight = None if records.weight is None else records.weight[here]
@@ -352,7 +352,7 @@ class ProbabilitySVC(
     def _links(self) -> list[Any]:
         return self.link_ if len(self.classes_) > 2 else [self.link_]
 
-    def machine_scores(self, X: ArrayLike) -> Floats:
+    def member_scores(self, X: ArrayLike) -> Floats:
         """Scores of the machines, before any link.
 
         Parameters
@@ -374,8 +374,8 @@ class ProbabilitySVC(
         """Log odds of the probabilities, in agreement with `predict` unless costs decide.
 
         The machine's own sign can disagree with the probabilities near the boundary; see
-        `machine_scores`. After `with_costs` they are still the log odds, and `predict` cuts them
-        at those of ``cut_`` instead of 0.
+        `member_scores`. After `with_costs` they are still the log odds, and `predict` thresholds
+        them at those of ``proba_threshold_`` instead of 0.
 
         Parameters
         ----------

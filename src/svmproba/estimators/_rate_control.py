@@ -1,4 +1,4 @@
-"""Rates under control for every bootstrap ensemble: cuts, curves and promises."""
+"""Rates under control for every bootstrap ensemble: thresholds, curves and guarantees."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba.bootstrap.blocks import map_blocks
-from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus, promise
+from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus, state_guarantee
 from svmproba.bootstrap.members import member_scores
 from svmproba.bootstrap.profile import profile_records
-from svmproba.bootstrap.threshold import HAIR, RateCurve, cut_for_rate, rates_at_cut
+from svmproba.bootstrap.threshold import HAIR, RateCurve, rates_at_threshold, threshold_for_rate
 from svmproba.bootstrap.votes import two_columns
 from svmproba.estimators._validation import Floats, check_confidence, check_number
 from svmproba.solvers.kernels import Rows
@@ -25,7 +25,7 @@ Model = TypeVar("Model", bound="RateControlMixin")
 
 #: Calibrated probabilities above this number, so from one half on, are called positive.
 BELOW_HALF = float(np.nextafter(0.5, 0))
-NO_PROMISE_BY_COSTS = "No promise: the threshold follows from costs, and no rate was asked for."
+NO_GUARANTEE_BY_COSTS = "No guarantee: the threshold follows from costs, and no rate was asked for."
 
 
 class RateControlMixin:
@@ -37,14 +37,15 @@ class RateControlMixin:
     _rate_curve: RateCurve
 
     def rate_curve(self) -> RateCurve:
-        """Rates and errors of either class at many cuts, measured out of bag.
+        """Rates and errors of either class at many thresholds, measured out of bag.
 
         Returns
         -------
         RateCurve
             Arrays ``threshold``, ``tpr``, ``tnr``, ``mse_plus``, ``mse_minus``, by increasing
-            threshold. For vote shares the threshold cuts the scores and moves the probabilities
-            with it; for calibrated probabilities it cuts the probabilities, which stay.
+            threshold. For vote shares the threshold applies to the scores and moves the
+            probabilities with it; for calibrated probabilities it applies to the probabilities,
+            which stay.
         """
         check_is_fitted(self, "intercept_")
         return self._rate_curve
@@ -61,13 +62,13 @@ class RateControlMixin:
         X: ArrayLike | None = None,
         y: ArrayLike | None = None,
     ) -> Model:
-        r"""Copy of the model, cut so that a class reaches the rate asked for (CEBB1).
+        r"""Copy of the model with the threshold at which a class reaches a rate (CEBB1).
 
-        Nothing is fitted again and the arrays are shared. The cut is set on out-of-bag levels of
-        the training records, or on the records `X`, `y`. Vote shares are counted at the new cut,
-        :math:`P_t(+|x)=\sum_\theta\rho_\theta\frac1B\#\{b:f_{\theta,b}(x)>t\}`, and `predict` goes
-        on cutting them at one half; calibrated probabilities stay as they are, and `predict` cuts
-        them at ``cut_``.
+        Nothing is fitted again and the arrays are shared. The threshold is set on out-of-bag levels
+        of the training records, or on the records `X`, `y`. Vote shares are counted at the new
+        threshold, :math:`P_t(+|x)=\sum_\theta\rho_\theta\frac1B\#\{b:f_{\theta,b}(x)>t\}`, and
+        `predict` still compares them with one half; calibrated probabilities stay as they are, and
+        `predict` compares them with ``proba_threshold_``.
 
         Parameters
         ----------
@@ -78,14 +79,15 @@ class RateControlMixin:
             reach the rate. For vote shares without a guarantee only; the rate of the mixture may
             then differ from the rate asked for.
         exceed : bool, default=True
-            Whether a rate above the one asked for may stay, as in the paper: the cut then only
-            moves in favour of the class. False gives up the excess for the sake of the other class.
+            Whether a rate above the one asked for may stay, as in the paper: the threshold then
+            only moves in favour of the class. False gives up the excess for the sake of the other
+            class.
         guarantee : {None, "split", "oob", "jackknife+"}, default=None
-            What is promised on new records, see ``promise_`` of the result. None: nothing, the cut
-            reaches the rate on the records at hand. ``"split"``: the rate with `confidence`,
-            exactly, from the records `X`, `y`. ``"oob"``: approximately the same, from out-of-bag
-            levels. ``"jackknife+"``: the rate on average over training samples; probabilities on
-            the wrong side of the cut are then moved to it.
+            What is guaranteed on new records, see ``guarantee_`` of the result. None: nothing, the
+            threshold reaches the rate on the records at hand. ``"split"``: the rate with
+            `confidence`, exactly, from the records `X`, `y`. ``"oob"``: approximately the same,
+            from out-of-bag levels. ``"jackknife+"``: the rate on average over training samples;
+            probabilities on the wrong side of the threshold are then moved to it.
         confidence : float, default=0.9
             Confidence of ``"split"`` and ``"oob"``.
         X : array-like or sparse, shape (n_samples, n_features), optional
@@ -96,9 +98,9 @@ class RateControlMixin:
         Returns
         -------
         estimator
-            A copy with its own ``threshold_``, ``cut_``, ``oob_tpr_``, ``oob_tnr_``, ``oob_score_``
-            and ``promise_``; costs of `with_costs` decide no longer. One of vote shares has no
-            ``oob_proba_``, which would need the training records again.
+            A copy with its own ``threshold_``, ``proba_threshold_``, ``oob_tpr_``, ``oob_tnr_``,
+            ``oob_score_`` and ``guarantee_``; costs of `with_costs` decide no longer. One of vote
+            shares has no ``oob_proba_``, which would need the training records again.
 
         Examples
         --------
@@ -113,7 +115,7 @@ class RateControlMixin:
         """
         check_is_fitted(self, "intercept_")
         other: Model = copy.copy(self)
-        other._recut(
+        other._move_threshold(
             X,
             y,
             tpr=tpr,
@@ -127,7 +129,7 @@ class RateControlMixin:
             other.__dict__.pop("oob_proba_", None)
         return other
 
-    def _recut(
+    def _move_threshold(
         self: Any,
         X: ArrayLike | None,
         y: ArrayLike | None,
@@ -139,15 +141,15 @@ class RateControlMixin:
         guarantee: str | None,
         confidence: float,
     ) -> None:
-        """Move the cut of this model, see `with_rate`."""
+        """Move the threshold of this model, see `with_rate`."""
         sign, rate = check_rate(tpr, tnr)
         check_confidence(confidence)
         calibrated = self._is_calibrated()
         check_combination(calibrated, per_theta, guarantee, X, y)
         levels, positive = self._levels_of(X, y, per_theta)
         neutral = BELOW_HALF if calibrated else 0.0
-        find_cut = partial(
-            cut_for_rate,
+        find_threshold = partial(
+            threshold_for_rate,
             positive=positive,
             sign=sign,
             rate=rate,
@@ -159,16 +161,20 @@ class RateControlMixin:
         self.costs_ = None
         self._jackknife = (sign, rate) if guarantee == "jackknife+" else None
         if guarantee == "jackknife+":
-            cut: Any = neutral
+            threshold: Any = neutral
         else:
-            cut = np.array([find_cut(row) for row in levels]) if per_theta else find_cut(levels)
-        self.threshold_ = 0.0 if calibrated else cut
-        self.cut_ = float(np.nextafter(cut, 1)) if calibrated else 0.5
-        self._note_rates(self._oob_levels(), cut)
+            threshold = (
+                np.array([find_threshold(row) for row in levels])
+                if per_theta
+                else find_threshold(levels)
+            )
+        self.threshold_ = 0.0 if calibrated else threshold
+        self.proba_threshold_ = float(np.nextafter(threshold, 1)) if calibrated else 0.5
+        self._note_rates(self._oob_levels(), threshold)
         n = np.count_nonzero(~np.isnan(np.atleast_2d(levels)[0]) & (positive == (sign > 0)))
         label = self.classes_.tolist()[self._plus if sign > 0 else 1 - self._plus]
         names = {1: "tpr", -1: "tnr"}
-        self.promise_ = promise(guarantee, names[sign], rate, confidence, int(n), label)
+        self.guarantee_ = state_guarantee(guarantee, names[sign], rate, confidence, int(n), label)
 
     def _set_costs(self: Any, costs: dict[str, float]) -> None:
         """Let costs decide, see `with_costs`: the threshold of a rate is taken back."""
@@ -177,13 +183,15 @@ class RateControlMixin:
         if not self._is_calibrated():
             self.oob_proba_ = two_columns(self._vote_P, self._plus)
         # From the threshold on: just below it is where levels must be above.
-        self._note_rates(self.oob_proba_[:, self._plus], float(np.nextafter(self.cut_, -np.inf)))
-        self.promise_ = NO_PROMISE_BY_COSTS
+        self._note_rates(
+            self.oob_proba_[:, self._plus], float(np.nextafter(self.proba_threshold_, -np.inf))
+        )
+        self.guarantee_ = NO_GUARANTEE_BY_COSTS
 
     def _levels_of(
         self: Any, X: ArrayLike | None, y: ArrayLike | None, per_theta: bool
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Levels (n,) or (n_theta, n) and labels of the records that decide on the cut."""
+        """Levels (n,) or (n_theta, n) and labels of the records that decide on the threshold."""
         if X is None:
             return self._oob_medians if per_theta else self._oob_levels(), self._positive
         rows, labels = self._check_new(X), column_or_1d(y)
@@ -209,15 +217,17 @@ class RateControlMixin:
         calibrated: Floats = self.oob_proba_[:, self._plus]
         return calibrated
 
-    def _note_rates(self: Any, levels: Floats, cut: float | Floats) -> None:
-        """Out-of-bag rates and accuracy at a cut; NaN where levels alone do not tell them."""
+    def _note_rates(self: Any, levels: Floats, threshold: float | Floats) -> None:
+        """Out-of-bag rates and accuracy at a threshold; NaN where levels alone do not tell them."""
         self.oob_tpr_ = self.oob_tnr_ = self.oob_score_ = float("nan")
         if self._jackknife is not None:
-            levels, cut = self._jackknife_levels()
+            levels, threshold = self._jackknife_levels()
         known = ~np.isnan(levels)
-        if np.ndim(cut) == 0 and known.any():
-            self.oob_tpr_, self.oob_tnr_ = rates_at_cut(levels, self._positive, float(cut))
-            right = (levels[known] > cut) == self._positive[known]
+        if np.ndim(threshold) == 0 and known.any():
+            self.oob_tpr_, self.oob_tnr_ = rates_at_threshold(
+                levels, self._positive, float(threshold)
+            )
+            right = (levels[known] > threshold) == self._positive[known]
             self.oob_score_ = float(right.mean())
 
     def _own_scores(self: Any) -> Floats:
@@ -226,10 +236,10 @@ class RateControlMixin:
         return own
 
     def _jackknife_levels(self: Any) -> tuple[Floats, float]:
-        """Out-of-bag levels, and the cut by which jackknife+ would call the training records.
+        """Out-of-bag levels, and the threshold by which jackknife+ would call the training records.
 
         Compared with record i, a record is judged by the bags without i; a training record, by
-        the bags without itself: the two differ little, and one cut then serves all.
+        the bags without itself: the two differ little, and one threshold then serves all.
         """
         sign, rate = self._jackknife
         own = self._own_scores()
@@ -241,7 +251,7 @@ class RateControlMixin:
         return own, np.nextafter(level, -np.inf) if sign > 0 else -level
 
     def _obey_jackknife(self: Any, rows: Rows, P: Floats) -> Floats:
-        """Move probabilities that are on the wrong side of the cut to its right side."""
+        """Move probabilities that are on the wrong side of the threshold to its right side."""
         sign, rate = self._jackknife
         own = self._own_scores()
         chosen = np.flatnonzero((self._positive == (sign > 0)) & ~np.isnan(own))
@@ -254,8 +264,8 @@ class RateControlMixin:
 
         of_class = np.concatenate(map_blocks(block_side, self._blocks(rows), self.n_jobs))
         called_positive = of_class == (sign > 0)
-        below = np.nextafter(self.cut_, 0)
-        return np.where(called_positive, np.maximum(P, self.cut_), np.minimum(P, below))
+        below = np.nextafter(self.proba_threshold_, 0)
+        return np.where(called_positive, np.maximum(P, self.proba_threshold_), np.minimum(P, below))
 
 
 def check_rate(tpr: object, tnr: object, prefix: str = "") -> tuple[int, float]:
@@ -263,7 +273,7 @@ def check_rate(tpr: object, tnr: object, prefix: str = "") -> tuple[int, float]:
     if (tpr is None) == (tnr is None):
         raise ValueError(
             f"One of {prefix}tpr and {prefix}tnr must be given, and only one, got {tpr!r} and "
-            f"{tnr!r}: a cut has one free rate, and rate_curve() tells which other goes with it."
+            f"{tnr!r}: a threshold has one free rate; rate_curve() tells the other one."
         )
     name, value, sign = ("tpr", tpr, 1) if tnr is None else ("tnr", tnr, -1)
     check_number(prefix + name, value, 0, 1, "a number in [0, 1]")

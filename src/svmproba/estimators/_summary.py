@@ -31,12 +31,12 @@ class SummaryMixin:
             f"{training_size(self)}{largest}.",
             f"Out of bag, {self.pos_label_!s} being positive: {known or 'rates not known'}. "
             f"Probabilities: {kind}.",
-            self.promise_,
+            self.guarantee_,
         ]
 
     def _repr_html_inner(self) -> str:
         html: str = super()._repr_html_inner()  # type: ignore[misc]
-        if not hasattr(self, "promise_"):
+        if not hasattr(self, "guarantee_"):
             return html
         lines = "".join(f"<li>{escape(line)}</li>" for line in self._summary())
         return f"{html}<ul>{lines}</ul>"

@@ -1,4 +1,4 @@
-"""Bootstrap ensemble whose cut gives a class the rate asked for (CEBB1)."""
+"""Bootstrap ensemble whose threshold gives a class the rate asked for (CEBB1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from svmproba.solvers.kernels import Rows
 
 
 class ThresholdBootstrapSVC(BootstrapSVC):
-    r"""Bootstrap ensemble of SVMs, cut so that a class reaches the rate asked for (CEBB1).
+    r"""Bootstrap ensemble of SVMs with the threshold at which a class reaches a rate (CEBB1).
 
     The members, bags and weights are those of :class:`BootstrapSVC`. A vote is counted at the
     threshold :math:`-a` instead of 0,
@@ -41,28 +41,28 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     :math:`a=\max(0,-m_{[\lceil\tau n\rceil]})`: no search. Probabilities of the class only rise
     with :math:`a`; those of the other class pay for it.
 
-    A fitted :class:`BootstrapSVC` can be cut again without a fit, see its ``with_rate``.
+    A fitted :class:`BootstrapSVC` can get another threshold without a fit, see its ``with_rate``.
 
     Parameters
     ----------
     target_tpr : float or None, default=None
         Wanted rate of the class of interest, in [0, 1].
     target_tnr : float or None, default=None
-        Wanted rate of the other class. At most one of the two; with neither, the cut stays where
-        :class:`BootstrapSVC` has it.
+        Wanted rate of the other class. At most one of the two; with neither, the threshold stays
+        where :class:`BootstrapSVC` has it.
     tune_on : {"oob", "train"}, default="oob"
-        Scores that set the cut: of the bags that left a record out, or of all bags. The latter
-        are optimistic and here for comparison.
+        Scores that set the threshold: of the bags that left a record out, or of all bags. The
+        latter are optimistic and here for comparison.
     per_theta : bool, default=False
         Whether every hyperparameter value gets its own threshold.
     exceed : bool, default=True
-        Whether a rate above the target may stay, as in the paper. False moves the cut against
+        Whether a rate above the target may stay, as in the paper. False moves the threshold against
         the class where its rate is above the target.
     guarantee : {None, "split", "oob", "jackknife+"}, default=None
-        What is promised on new records, see ``promise_``. ``"split"`` holds a part of the records
-        back from the fit and promises the rate with `confidence`, exactly. ``"oob"`` promises
-        the same approximately and uses all records. ``"jackknife+"`` promises it on average over
-        training samples.
+        What is guaranteed on new records, see ``guarantee_``. ``"split"`` holds a part of the
+        records back from the fit and guarantees the rate with `confidence`, exactly. ``"oob"``
+        guarantees the same approximately and uses all records. ``"jackknife+"`` guarantees it on
+        average over training samples.
     confidence : float, default=0.9
         Confidence of ``"split"`` and ``"oob"``.
     calibration_size : float, default=0.3
@@ -85,8 +85,8 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         Out-of-bag measure of a hyperparameter value.
     calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
             "venn_abers", "stack"}, default=None
-        Link to calibrated probabilities. They do not move with the cut: `predict` cuts them at
-        ``cut_``.
+        Link to calibrated probabilities. They do not move with the threshold: `predict` thresholds
+        them at ``proba_threshold_``.
     pos_label : label or None, default=None
         The class of interest. None: the larger label.
     class_weight : dict, "balanced", None, list of these or "auto", default=None
@@ -107,17 +107,17 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     Attributes
     ----------
     threshold_ : float, or ndarray of shape (n_theta,)
-        Cut of the scores, :math:`-a`.
-    cut_ : float
-        Cut of the probabilities: one half for vote shares.
-    promise_ : str
-        What is promised on new records, in one sentence.
+        Threshold of the scores, :math:`-a`.
+    proba_threshold_ : float
+        Threshold of the probabilities: one half for vote shares.
+    guarantee_ : str
+        What is guaranteed on new records, in one sentence.
     held_out_ : ndarray of int or None
         Records that ``guarantee="split"`` held back. Attributes with one entry a record leave
         them out.
     oob_tpr_, oob_tnr_, oob_score_, oob_proba_
-        Out-of-bag rates, accuracy and probabilities at the cut; rates are NaN with
-        ``guarantee="jackknife+"``, whose cut differs from record to record.
+        Out-of-bag rates, accuracy and probabilities at the threshold; rates are NaN with
+        ``guarantee="jackknife+"``, whose threshold differs from record to record.
 
     See Also
     --------
@@ -201,7 +201,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ThresholdBootstrapSVC:
-        """Fit all members, then set the cut.
+        """Fit all members, then set the threshold.
 
         Parameters
         ----------
@@ -210,8 +210,8 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         y : array-like, shape (n_samples,)
             Labels, two classes with at least two records each.
         sample_weight : array-like, shape (n_samples,), optional
-            Factor on C for each record; a record of weight 0 counts as absent. The cut treats all
-            others alike.
+            Factor on C for each record; a record of weight 0 counts as absent. The threshold treats
+            all others alike.
 
         Returns
         -------
@@ -235,7 +235,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             present = present_records(len(np.asarray(y)), sample_weight)
             judges = _safe_indexing(X, present), _safe_indexing(y, present)
         self._fit(kept_X, kept_y, kept_weight)
-        self._recut(*judges, **wish)
+        self._move_threshold(*judges, **wish)
         if not self._is_calibrated():
             self._renew_oob_proba(self._check_new(kept_X))
         return self
@@ -249,7 +249,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         if self.guarantee is not None and self.tune_on == "train":
             raise ValueError(
                 f"tune_on='train' goes with guarantee=None, got guarantee={self.guarantee!r}: "
-                f"scores of the bags that a record was in promise nothing."
+                f"scores of the bags that a record was in guarantee nothing."
             )
         if self.guarantee == "split" and self.kernel == "precomputed":
             raise ValueError(

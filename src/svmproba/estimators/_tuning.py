@@ -92,8 +92,8 @@ class PairwiseMixin:
     def predict(self: Any, X: ArrayLike) -> NDArray[Any]:
         """Labels of largest probability.
 
-        Of two classes, the class of interest where its probability is at least ``cut_``, one half
-        unless `with_costs` moved it.
+        Of two classes, the class of interest where its probability is at least
+        ``proba_threshold_``, one half unless `with_costs` moved it.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class PairwiseMixin:
         P = self.predict_proba(X)
         if len(self.classes_) > 2:
             return np.asarray(self.classes_[P.argmax(axis=1)])
-        chosen = P[:, self._plus] >= self.cut_
+        chosen = P[:, self._plus] >= self.proba_threshold_
         return np.asarray(self.classes_[np.where(chosen, self._plus, 1 - self._plus)])
 
     def _is_calibrated(self) -> bool:

@@ -139,7 +139,7 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs, n_weights)
         Relative duality gaps, bounds on how far the machines are from their optima.
-    cut_ : float
+    proba_threshold_ : float
         Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
     costs_ : dict of str to float, or None
         The costs of `with_costs` that decide, by the names of its arguments.
@@ -245,7 +245,7 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
         data = encode_records(rows, labels, sample_weight, None, self.pos_label, pairwise=pairwise)
         gammas = check_gammas(self.gammas, self.kernel, data.X)
         self.classes_, self._pairs = data.classes, data.pairs
-        self.cut_, self.costs_ = 0.5, None
+        self.proba_threshold_, self.costs_ = 0.5, None
         self._present = None if len(data.present) == data.n_given else data.present
         self.weights_ = check_weights(self.weights, len(data.place))
         self._feature_map, mapped = self._choose(data, Cs, gammas)

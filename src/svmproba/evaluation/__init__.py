@@ -6,7 +6,7 @@ from svmproba.evaluation._calibration import (
     reliability_curve,
 )
 from svmproba.evaluation._cost_display import CostCurveDisplay
-from svmproba.evaluation._costs import cost_curve, cost_scorer, mean_cost, optimal_cut
+from svmproba.evaluation._costs import cost_curve, cost_scorer, mean_cost, optimal_threshold
 from svmproba.evaluation._metrics import class_mse, mse
 from svmproba.evaluation._rate_display import RateDisplay
 from svmproba.evaluation._rates import rate_curve, rates_at
@@ -28,7 +28,7 @@ __all__ = [
     "cost_scorer",
     "mean_cost",
     "mse",
-    "optimal_cut",
+    "optimal_threshold",
     "rate_curve",
     "rates_at",
     "reliability_curve",

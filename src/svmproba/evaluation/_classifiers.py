@@ -17,19 +17,19 @@ Floats = NDArray[np.float64]
 
 
 class Levels(NamedTuple):
-    """The number of each record that decides its class, and the cut that it is compared with.
+    """The number of each record that decides its class, and the threshold that it is compared with.
 
     Attributes
     ----------
     values : ndarray of shape (n,)
-        At or above the cut the record is called positive.
-    cut : float
+        At or above the threshold the record is called positive.
+    threshold : float
     name : str
         What the values are.
     """
 
     values: Floats
-    cut: float
+    threshold: float
     name: str
 
 
@@ -66,7 +66,7 @@ def is_ensemble(model: Any) -> bool:
 
 
 def is_calibrated(model: Any) -> bool:
-    """Whether its probabilities are calibrated, and not the shares of votes at its cut."""
+    """Whether its probabilities are calibrated, and not the shares of votes at its threshold."""
     return getattr(model, "calibrator_", None) is not None
 
 
@@ -74,7 +74,7 @@ def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
     r"""Read the number of each record that decides its class.
 
     For the vote shares of an ensemble it is the median of all scores of the record, weighted by
-    :math:`\rho_\theta`: cut anywhere, the votes call the record positive where its median is
+    :math:`\rho_\theta`: threshold anywhere, the votes call the record positive where its median is
     above. For calibrated probabilities, and where costs decide, it is the probability; for another
     classifier, its score or, without one, its probability.
 
@@ -93,30 +93,33 @@ def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
     own = label == own_label(estimator)
     by_cost = getattr(model, "costs_", None) is not None
     if is_ensemble(model) and not is_calibrated(model) and not by_cost:
-        values, cut, name = _medians_of(model, rows_for_last_step(estimator, X))
+        values, threshold, name = _medians_of(model, rows_for_last_step(estimator, X))
     elif hasattr(estimator, "decision_function") and not by_cost:
-        values, cut, name = estimator.decision_function(X), 0.0, "score"
+        values, threshold, name = estimator.decision_function(X), 0.0, "score"
     else:
-        cut = float(getattr(model, "cut_", 0.5))
+        threshold = float(getattr(model, "proba_threshold_", 0.5))
         values, name = estimator.predict_proba(X)[:, column], f"probability of {label}"
-        return Levels(values, cut if own else 1 - cut, name)
-    return Levels(values, cut, name) if own else Levels(-values, -cut, name)
+        return Levels(values, threshold if own else 1 - threshold, name)
+    return Levels(values, threshold, name) if own else Levels(-values, -threshold, name)
 
 
 def _medians_of(ensemble: Any, X: Any) -> Levels:
-    cuts, parts = np.asarray(ensemble.threshold_), []
+    thresholds, parts = np.asarray(ensemble.threshold_), []
     for _, scores in ensemble.score_samples_array(X):
         weight = np.repeat(ensemble.weights_ / scores.shape[1], scores.shape[1])
-        # Cuts of their own are taken off the scores of each value: together they are cut at 0.
-        above = scores - cuts[:, np.newaxis, np.newaxis] if cuts.ndim else scores
+        # Thresholds of their own are taken off the scores of each value: together they have the
+        # threshold 0.
+        above = scores - thresholds[:, np.newaxis, np.newaxis] if thresholds.ndim else scores
         parts.append(_median(above.reshape(len(weight), -1), weight))
-    if cuts.ndim:
-        return Levels(np.concatenate(parts), 0.0, "median score, from each value's own cut")
-    return Levels(np.concatenate(parts), float(cuts), "median score of the members")
+    if thresholds.ndim:
+        return Levels(np.concatenate(parts), 0.0, "median score, from each value's own threshold")
+    return Levels(np.concatenate(parts), float(thresholds), "median score of the members")
 
 
-def rate_curve_on(estimator: Any, X: Any, positive: NDArray[np.bool_], cuts: Floats) -> RateCurve:
-    """Rates and errors of an ensemble on new records, at cuts of its scores or probabilities.
+def rate_curve_on(
+    estimator: Any, X: Any, positive: NDArray[np.bool_], thresholds: Floats
+) -> RateCurve:
+    """Rates and errors of an ensemble on new records, at thresholds of its scores or probabilities.
 
     Parameters
     ----------
@@ -124,7 +127,7 @@ def rate_curve_on(estimator: Any, X: Any, positive: NDArray[np.bool_], cuts: Flo
     X : table of shape (n, n_features)
     positive : ndarray of bool of shape (n,)
         Which records belong to its class of interest.
-    cuts : ndarray of shape (n_cuts,)
+    thresholds : ndarray of shape (n_thresholds,)
         Increasing; of the probabilities if they are calibrated.
 
     Returns
@@ -135,17 +138,17 @@ def rate_curve_on(estimator: Any, X: Any, positive: NDArray[np.bool_], cuts: Flo
     if is_calibrated(model):
         column, _ = column_of(estimator, None)
         proba = estimator.predict_proba(X)[:, column]
-        # Probabilities that equal a cut are common, and not above it.
-        rates = rates_at(positive, proba, np.nextafter(cuts, np.inf), pos_label=True)
-        errors = (np.full(len(cuts), e) for e in class_mse(positive, proba, pos_label=True))
-        return RateCurve(cuts, np.asarray(rates.tpr), np.asarray(rates.tnr), *errors)
+        # Probabilities that equal a threshold are common, and not above it.
+        rates = rates_at(positive, proba, np.nextafter(thresholds, np.inf), pos_label=True)
+        errors = (np.full(len(thresholds), e) for e in class_mse(positive, proba, pos_label=True))
+        return RateCurve(thresholds, np.asarray(rates.tpr), np.asarray(rates.tnr), *errors)
     n_bags = model.intercept_.shape[1]
     weights = np.repeat(model.weights_ / n_bags, n_bags)
     blocks = (
         (block, scores.reshape(len(weights), -1))
         for block, scores in model.score_samples_array(rows_for_last_step(estimator, X))
     )
-    return curve_of_blocks(blocks, positive, weights, cuts)
+    return curve_of_blocks(blocks, positive, weights, thresholds)
 
 
 def _median(scores: Floats, weight: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What each cut of the probability costs."""
+"""What each threshold of the probability costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svmproba.evaluation._costs import (
     cheapest_calls,
     cost_curve,
     mean_cost,
-    optimal_cut,
+    optimal_threshold,
 )
 from svmproba.evaluation._drawing import (
     GUIDE_COLOR,
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 
 class CostCurveDisplay:
-    """Mean cost against the cut of the probability.
+    """Mean cost against the threshold of the probability.
 
-    Marked are the cut that the costs ask for, and the cheapest cut of these records. The first is
-    known beforehand and right for calibrated probabilities; the second is known in hindsight, and
-    its cost is too good to be true for new records. Where costs differ between records no one cut
-    is right: then the cost of deciding each record by its own costs is drawn. Build the display
-    with :meth:`from_estimator` or :meth:`from_predictions`.
+    Marked are the threshold that the costs ask for, and the cheapest threshold of these records.
+    The first is known beforehand and right for calibrated probabilities; the second is known in
+    hindsight, and its cost is too good to be true for new records. Where costs differ between
+    records no one threshold is right: then the cost of deciding each record by its own costs is
+    drawn. Build the display with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     curve : CostCurve
         From :func:`svmproba.evaluation.cost_curve`.
-    cut_by_costs : float, default=None
-        From :func:`svmproba.evaluation.optimal_cut`, for costs that all records share.
+    threshold_by_costs : float, default=None
+        From :func:`svmproba.evaluation.optimal_threshold`, for costs that all records share.
     cost_by_record : float, default=None
         Mean cost of deciding each record by its own costs.
     name : str, default=None
@@ -61,15 +61,15 @@ class CostCurveDisplay:
     line_ : matplotlib Line2D
         The curve.
     lowest_, by_costs_ : matplotlib Line2D
-        The marks of the cheapest cut and of the rule of the costs; the second is ``None`` where
-        there is no rule.
+        The marks of the cheapest threshold and of the rule of the costs; the second is ``None``
+        where there is no rule.
 
     Examples
     --------
     >>> from svmproba.evaluation import CostCurveDisplay
     >>> y, proba = [0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9]
     >>> display = CostCurveDisplay.from_predictions(y, proba, fn_cost=3)
-    >>> display.cut_by_costs, display.lowest
+    >>> display.threshold_by_costs, display.lowest
     (0.25, (0.25, 0.25))
     """
 
@@ -77,27 +77,27 @@ class CostCurveDisplay:
         self,
         curve: CostCurve,
         *,
-        cut_by_costs: float | None = None,
+        threshold_by_costs: float | None = None,
         cost_by_record: float | None = None,
         name: str | None = None,
         pos_label: Label = None,
     ) -> None:
         self.curve = curve
-        self.cut_by_costs = cut_by_costs
+        self.threshold_by_costs = threshold_by_costs
         self.cost_by_record = cost_by_record
         self.name = name
         self.pos_label = pos_label
 
     @property
     def lowest(self) -> tuple[float, float]:
-        """Cheapest cut of these records, the middle of its step, and its cost."""
+        """Cheapest threshold of these records, the middle of its step, and its cost."""
         best = int(np.argmin(self.curve.cost))
         ends = np.clip(np.concatenate([[0.0], self.curve.threshold]), 0.0, 1.0)
         return float(ends[best : best + 2].mean()), float(self.curve.cost[best])
 
-    def cost_at(self, cut: float) -> float:
-        """Mean cost where records at or above the cut are called positive."""
-        return float(self.curve.cost[np.searchsorted(self.curve.threshold, cut)])
+    def cost_at(self, threshold: float) -> float:
+        """Mean cost where records at or above the threshold are called positive."""
+        return float(self.curve.cost[np.searchsorted(self.curve.threshold, threshold)])
 
     def plot(
         self, ax: Axes | None = None, *, name: str | None = None, color: str = NEGATIVE_COLOR
@@ -120,20 +120,23 @@ class CostCurveDisplay:
         self.ax_ = ax = own_axes() if ax is None else ax
         self.figure_ = ax.figure
         positive = "the positive class" if self.pos_label is None else self.pos_label
-        # The cost at a cut holds from the probability before it, exclusive, to the cut itself.
-        cuts = np.concatenate([[0.0], np.minimum(self.curve.threshold, 1.0)])
+        # The cost at a threshold holds from the probability before it, exclusive, to the threshold
+        # itself.
+        thresholds = np.concatenate([[0.0], np.minimum(self.curve.threshold, 1.0)])
         costs = np.concatenate([self.curve.cost[:1], self.curve.cost])
         label = name or self.name or "mean cost"
         (self.line_,) = ax.plot(
-            cuts, costs, color=color, lw=1.5, drawstyle="steps-pre", label=label
+            thresholds, costs, color=color, lw=1.5, drawstyle="steps-pre", label=label
         )
-        cut, cost = self.lowest
-        label = f"cheapest cut here {cut:.2f}: {number(cost)}"
-        (self.lowest_,) = ax.plot([cut], [cost], "o", color=color, ms=6, label=label, zorder=3)
+        threshold, cost = self.lowest
+        label = f"cheapest threshold here {threshold:.2f}: {number(cost)}"
+        (self.lowest_,) = ax.plot(
+            [threshold], [cost], "o", color=color, ms=6, label=label, zorder=3
+        )
         self.by_costs_ = self._mark_rule(color)
         self._draw_baseline(self.curve.cost[0], ":", "all called positive")
         self._draw_baseline(self.curve.cost[-1], "-.", "none called positive")
-        ax.set(xlim=(0, 1), xlabel=wrapped(f"cut of the probability of {positive}"))
+        ax.set(xlim=(0, 1), xlabel=wrapped(f"threshold of the probability of {positive}"))
         ax.set_ylabel("mean cost per record")
         tidy(ax)
         handles, labels = ax.get_legend_handles_labels()
@@ -143,12 +146,12 @@ class CostCurveDisplay:
         return self
 
     def _mark_rule(self, color: str) -> Line2D | None:
-        """Mark the cut that the costs ask for, or the cost where each record has its own."""
-        if self.cut_by_costs is not None:
-            cut, cost = self.cut_by_costs, self.cost_at(self.cut_by_costs)
-            label = f"cut by the costs {cut:.2f}: {number(cost)}"
+        """Mark the threshold that the costs ask for, or the cost where each record has its own."""
+        if self.threshold_by_costs is not None:
+            threshold, cost = self.threshold_by_costs, self.cost_at(self.threshold_by_costs)
+            label = f"threshold by the costs {threshold:.2f}: {number(cost)}"
             return self.ax_.plot(
-                [cut], [cost], "D", color=color, mfc="white", ms=7, label=label, zorder=3
+                [threshold], [cost], "D", color=color, mfc="white", ms=7, label=label, zorder=3
             )[0]
         if self.cost_by_record is not None:
             label = f"each record by its own costs: {number(self.cost_by_record)}"
@@ -251,7 +254,7 @@ class CostCurveDisplay:
         curve = cost_curve(y_true, proba, pos_label=pos_label, **costs)
         rule: dict[str, float] = {}
         if all(np.ndim(cost) == 0 for cost in given):
-            rule["cut_by_costs"] = optimal_cut(**costs)
+            rule["threshold_by_costs"] = optimal_threshold(**costs)
         else:
             positive = is_positive(y_true, pos_label)
             called = cheapest_calls(np.asarray(proba, dtype=np.float64), **costs)

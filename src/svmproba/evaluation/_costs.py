@@ -1,4 +1,4 @@
-"""What decisions cost: the cost that came about, the cut that costs ask for, and a scorer."""
+"""What decisions cost: the cost that came about, the threshold that costs ask for, and a scorer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ Bools = NDArray[np.bool_]
 
 
 class CostCurve(NamedTuple):
-    """Mean cost of each cut of the probability.
+    """Mean cost of each threshold of the probability.
 
     Attributes
     ----------
-    threshold : ndarray of shape (n_cuts,)
-        Cuts, increasing: the distinct probabilities, then infinity. Records at or above the cut
-        are called positive, so the first cut calls all records positive and the last one none.
-    cost : ndarray of shape (n_cuts,)
+    threshold : ndarray of shape (n_thresholds,)
+        Thresholds, increasing: the distinct probabilities, then infinity. Records at or above the
+        threshold are called positive, so the first threshold calls all records positive and the
+        last one none.
+    cost : ndarray of shape (n_thresholds,)
         Mean cost per record.
     """
 
@@ -84,7 +85,7 @@ def mean_cost(
     return float(np.mean(np.where(called, if_called, if_not)))
 
 
-def optimal_cut(
+def optimal_threshold(
     *,
     tp_cost: float = 0.0,
     tn_cost: float = 0.0,
@@ -114,8 +115,8 @@ def optimal_cut(
 
     Examples
     --------
-    >>> from svmproba.evaluation import optimal_cut
-    >>> optimal_cut(fn_cost=4, fp_cost=1)
+    >>> from svmproba.evaluation import optimal_threshold
+    >>> optimal_threshold(fn_cost=4, fp_cost=1)
     0.2
     """
     costs = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
@@ -132,7 +133,7 @@ def cost_curve(
     fp_cost: ArrayLike = 1.0,
     pos_label: Label = None,
 ) -> CostCurve:
-    """Mean cost at every cut of the probability that makes a difference.
+    """Mean cost at every threshold of the probability that makes a difference.
 
     Parameters
     ----------
@@ -156,10 +157,10 @@ def cost_curve(
     """
     positive, p = check_pair(y_true, proba, pos_label)
     if_called, if_not = _costs_of_calls(positive, tp_cost, tn_cost, fn_cost, fp_cost)
-    cuts, place = np.unique(p, return_inverse=True)
-    # Each cut that is passed turns the records at it from called to not called.
+    thresholds, place = np.unique(p, return_inverse=True)
+    # Each threshold that is passed turns the records at it from called to not called.
     turned = np.append(0.0, np.cumsum(np.bincount(place, weights=if_not - if_called)))
-    return CostCurve(np.append(cuts, np.inf), (if_called.sum() + turned) / len(p))
+    return CostCurve(np.append(thresholds, np.inf), (if_called.sum() + turned) / len(p))
 
 
 def cheapest_calls(
@@ -177,7 +178,7 @@ def cheapest_calls(
     proba : ndarray of shape (n,)
         Probability of the class of interest.
     tp_cost, tn_cost, fn_cost, fp_cost
-        As in :func:`optimal_cut`, or one for each record.
+        As in :func:`optimal_threshold`, or one for each record.
 
     Returns
     -------

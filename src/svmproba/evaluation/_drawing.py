@@ -47,7 +47,7 @@ def write_legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], **kwar
 
 
 def shortened(name: object, width: int = 20) -> str:
-    """Cut a name that is too long for a legend."""
+    """Threshold a name that is too long for a legend."""
     text = str(name)
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
@@ -62,22 +62,22 @@ def number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
-def edges_through(cut: float, values: NDArray[np.float64], n_bins: int) -> list[float]:
-    """Return edges of equal bins, about ``n_bins`` over the values, one edge being the cut."""
-    low, high = min(values.min(), cut), max(values.max(), cut)
+def edges_through(threshold: float, values: NDArray[np.float64], n_bins: int) -> list[float]:
+    """Edges of about ``n_bins`` equal bins over the values, one of them at the threshold."""
+    low, high = min(values.min(), threshold), max(values.max(), threshold)
     width = (high - low) / n_bins or 1.0
     # One bin more at either end: rounding must not push a value out.
-    first, last = np.floor((low - cut) / width) - 1, np.ceil((high - cut) / width) + 1
-    return (cut + width * np.arange(first, last + 1)).tolist()
+    first, last = np.floor((low - threshold) / width) - 1, np.ceil((high - threshold) / width) + 1
+    return (threshold + width * np.arange(first, last + 1)).tolist()
 
 
-def follow_mouse(ax: Axes, move_cut: Callable[[float], Any]) -> None:
-    """Move the cut to where the left button is pressed or dragged, if the window takes events."""
+def follow_mouse(ax: Axes, move_threshold: Callable[[float], Any]) -> None:
+    """Move the threshold to where the left button is pressed or dragged."""
 
     def on_mouse(event: Any) -> None:
         # A toolbar that pans or zooms has locked the canvas.
         if event.inaxes is ax and event.button == 1 and not event.canvas.widgetlock.locked():
-            move_cut(float(event.xdata))
+            move_threshold(float(event.xdata))
 
     for kind in ("button_press_event", "motion_notify_event"):
         ax.figure.canvas.mpl_connect(kind, on_mouse)

@@ -53,27 +53,27 @@ SERIES = (
 
 
 class RateDisplay:
-    """Rates and mean squared errors of both classes against the cut, or against a rate.
+    """Rates and mean squared errors of both classes against the threshold, or against a rate.
 
     One colour for each class; full lines are rates, dashed lines errors of the probability
-    within the class (the paper's figures 7 and 8). The legend tells the values at the cut that
-    is in force. Build the display with :meth:`from_estimator` or :meth:`from_predictions`.
+    within the class (the paper's figures 7 and 8). The legend tells the values at the threshold
+    that is in force. Build the display with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     curve : RateCurve
         From ``estimator.rate_curve()`` or :func:`svmproba.evaluation.rate_curve`.
-    cut : float, default=None
-        Cut in force, marked where given.
+    threshold : float, default=None
+        Threshold in force, marked where given.
     class_names : tuple of two str
         Names of the negative and the positive class.
     n_records : tuple of two int, default=None
         Negative and positive records behind the curve. Where given, the rates get Clopper–Pearson
-        limits, cut by cut.
+        limits, threshold by threshold.
     confidence : float, default=0.95
         Of these limits.
-    cut_name : str, default="cut of the score"
-        Label of the axis of the cuts.
+    threshold_name : str, default="threshold of the score"
+        Label of the axis of the thresholds.
 
     Attributes
     ----------
@@ -81,14 +81,14 @@ class RateDisplay:
     figure_ : matplotlib Figure
     lines_ : dict of str to matplotlib Line2D
         By field of the curve.
-    cut_line_ : matplotlib Line2D
-        ``None`` without a cut.
+    threshold_line_ : matplotlib Line2D
+        ``None`` without a threshold.
 
     Examples
     --------
     >>> from svmproba.evaluation import RateDisplay
     >>> y, scores = [0, 0, 1, 1], [-2.0, 0.3, 0.1, 1.0]
-    >>> display = RateDisplay.from_predictions(y, scores, cut=0.0)
+    >>> display = RateDisplay.from_predictions(y, scores, threshold=0.0)
     >>> sorted(display.lines_)
     ['tnr', 'tpr']
     """
@@ -97,18 +97,18 @@ class RateDisplay:
         self,
         curve: RateCurve,
         *,
-        cut: float | None = None,
+        threshold: float | None = None,
         class_names: tuple[str, str] = ("negative", "positive"),
         n_records: tuple[int, int] | None = None,
         confidence: float = 0.95,
-        cut_name: str = "cut of the score",
+        threshold_name: str = "threshold of the score",
     ) -> None:
         self.curve = curve
-        self.cut = cut
+        self.threshold = threshold
         self.class_names = class_names
         self.n_records = n_records
         self.confidence = confidence
-        self.cut_name = cut_name
+        self.threshold_name = threshold_name
 
     def plot(
         self,
@@ -123,7 +123,7 @@ class RateDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; ``None`` makes a figure.
         against : {"threshold", "tpr", "tnr"}, default="threshold"
-            What runs along the axis: the cut, or the rate that is demanded of a class.
+            What runs along the axis: the threshold, or the rate that is demanded of a class.
 
         Returns
         -------
@@ -144,7 +144,9 @@ class RateDisplay:
             if series.name != "MSE" and self.n_records is not None:
                 lower, upper = self._limits(values, self.n_records[series.of_positive])
                 ax.fill_between(x, lower, upper, color=color, alpha=0.15, lw=0)
-        self.cut_line_ = None if self.cut is None else self._mark_cut(self.cut, against)
+        self.threshold_line_ = (
+            None if self.threshold is None else self._mark_threshold(self.threshold, against)
+        )
         # Room above the curves for the legend.
         ax.set(ylim=(-0.02, 1.42), yticks=np.linspace(0, 1, 6), ylabel="rate, MSE")
         ax.set_xlim(self._range_of_interest() if against == "threshold" else (-0.02, 1.02))
@@ -153,14 +155,14 @@ class RateDisplay:
         self._write_legend(against)
         return self
 
-    def value_at_cut(self, field: str) -> float:
-        """Read a field of the curve at the cut in force, between cuts by interpolation."""
-        if self.cut is None:
+    def value_at_threshold(self, field: str) -> float:
+        """Read a field of the curve at the threshold in force, by interpolation."""
+        if self.threshold is None:
             return float("nan")
-        return float(np.interp(self.cut, self.curve.threshold, getattr(self.curve, field)))
+        return float(np.interp(self.threshold, self.curve.threshold, getattr(self.curve, field)))
 
     def _write_legend(self, against: str) -> None:
-        """One column for each class: its name, its rate and its error, at the cut in force."""
+        """One column for each class: its name, its rate and its error at the threshold."""
         from matplotlib.lines import Line2D
 
         columns = []
@@ -169,41 +171,49 @@ class RateDisplay:
             labels = [shortened(self.class_names[of_positive])]
             for series in SERIES:
                 if series.of_positive == of_positive and series.field in self.lines_:
-                    told = "" if self.cut is None else f" {self.value_at_cut(series.field):.3f}"
+                    told = (
+                        ""
+                        if self.threshold is None
+                        else f" {self.value_at_threshold(series.field):.3f}"
+                    )
                     handles.append(self.lines_[series.field])
                     labels.append(series.name + told)
             columns.append((handles, labels))
         # Columns are filled one after the other, the first with what is left over.
         columns.sort(key=lambda column: -len(column[1]))
         title = None
-        if self.cut is not None:
-            place = self.cut if against == "threshold" else self.value_at_cut(against)
-            title = f"at {'the cut' if against == 'threshold' else against.upper()} {number(place)}"
+        if self.threshold is not None:
+            place = self.threshold if against == "threshold" else self.value_at_threshold(against)
+            title = f"at {against if against == 'threshold' else against.upper()} {number(place)}"
         joined = [a + b for a, b in zip(*columns, strict=True)]
         write_legend(self.ax_, *joined, title=title, loc="upper center", ncols=2)
 
     def _axis_name(self, against: str) -> str:
         if against == "threshold":
-            return self.cut_name
+            return self.threshold_name
         series = next(series for series in SERIES if series.field == against)
         return f"{series.name} of {self.class_names[series.of_positive]}"
 
     def _range_of_interest(self) -> tuple[float, float]:
-        """Cuts at which not all records are called alike, a percent of them left aside."""
-        cuts, tpr, tnr = self.curve.threshold, self.curve.tpr, self.curve.tnr
-        mixed = cuts[~((tpr > 0.99) & (tnr < 0.01)) & ~((tpr < 0.01) & (tnr > 0.99))]
-        shown = mixed if len(mixed) else cuts
-        ends = [shown[0], shown[-1]] if self.cut is None else [shown[0], shown[-1], self.cut]
+        """Thresholds at which not all records are called alike, a percent of them left aside."""
+        thresholds, tpr, tnr = self.curve.threshold, self.curve.tpr, self.curve.tnr
+        mixed = thresholds[~((tpr > 0.99) & (tnr < 0.01)) & ~((tpr < 0.01) & (tnr > 0.99))]
+        shown = mixed if len(mixed) else thresholds
+        ends = (
+            [shown[0], shown[-1]]
+            if self.threshold is None
+            else [shown[0], shown[-1], self.threshold]
+        )
         margin = 0.05 * (max(ends) - min(ends)) or 0.5
         return min(ends) - margin, max(ends) + margin
 
     def _limits(self, rate: NDArray[np.float64], n: int) -> Any:
         return clopper_pearson(np.rint(rate * n), np.full(len(rate), n), confidence=self.confidence)
 
-    def _mark_cut(self, cut: float, against: str) -> Line2D:
-        place = cut if against == "threshold" else self.value_at_cut(against)
+    def _mark_threshold(self, threshold: float, against: str) -> Line2D:
+        place = threshold if against == "threshold" else self.value_at_threshold(against)
         for field, line in self.lines_.items():
-            value = self.value_at_cut(field)
+            value = self.value_at_threshold(field)
             self.ax_.plot([place], [value], "o", color=line.get_color(), ms=4.5, zorder=3)
         return self.ax_.plot([place, place], [0, 1], color="black", ls=":", lw=1.2)[0]
 
@@ -224,7 +234,7 @@ class RateDisplay:
         Parameters
         ----------
         estimator : fitted bootstrap ensemble
-            Or a pipeline that ends with one. Its own cut is marked.
+            Or a pipeline that ends with one. Its own threshold is marked.
         X : table of shape (n, n_features), default=None
             Records that it has not seen. By default the curve is that of the out-of-bag records,
             without limits.
@@ -252,25 +262,29 @@ class RateDisplay:
             raise ValueError("X and y must be given together, or neither")
         label, calibrated = own_label(estimator), is_calibrated(model)
         other = next(name for name in estimator.classes_ if name != label)
-        cut, where = (model.cut_, "probability") if calibrated else (model.threshold_, "scores")
-        # Costs cut vote shares, not scores: the curve has no place for that.
+        threshold, where = (
+            (model.proba_threshold_, "probability") if calibrated else (model.threshold_, "scores")
+        )
+        # Costs threshold vote shares, not scores: the curve has no place for that.
         scores_decide = calibrated or model.costs_ is None
-        cut = float(cut) if np.ndim(cut) == 0 and scores_decide else None
+        threshold = float(threshold) if np.ndim(threshold) == 0 and scores_decide else None
         curve, n_records, measured = model.rate_curve(), None, "out of bag"
         if y is not None:
             positive = is_positive(y, label)
-            cuts = curve.threshold if cut is None else np.union1d(curve.threshold, cut)
-            curve, measured = rate_curve_on(estimator, X, positive, cuts), "new records"
+            thresholds = (
+                curve.threshold if threshold is None else np.union1d(curve.threshold, threshold)
+            )
+            curve, measured = rate_curve_on(estimator, X, positive, thresholds), "new records"
             n_records = (int(np.sum(~positive)), int(np.sum(positive)))
-        elif cut is not None and np.isfinite(model.oob_tpr_):
-            curve = _with_cut(curve, cut, model.oob_tpr_, model.oob_tnr_)
+        elif threshold is not None and np.isfinite(model.oob_tpr_):
+            curve = _with_threshold(curve, threshold, model.oob_tpr_, model.oob_tnr_)
         return cls(
             curve,
-            cut=cut,
+            threshold=threshold,
             class_names=class_names or (str(other), str(label)),
             n_records=n_records,
             confidence=confidence,
-            cut_name=f"cut of the {where}, {measured}",
+            threshold_name=f"threshold of the {where}, {measured}",
         ).plot(ax, **kwargs)
 
     @classmethod
@@ -279,7 +293,7 @@ class RateDisplay:
         y_true: ArrayLike,
         scores: ArrayLike,
         *,
-        cut: float | None = None,
+        threshold: float | None = None,
         pos_label: Label = None,
         class_names: tuple[str, str] | None = None,
         confidence: float = 0.95,
@@ -294,8 +308,8 @@ class RateDisplay:
         scores : array-like of shape (n,) or (..., n)
             One score for each record, or one for each member and record. Errors are drawn where
             there are members: the probability is the share of their votes.
-        cut : float, default=None
-            Cut in force.
+        threshold : float, default=None
+            Threshold in force.
         pos_label : label, default=None
             Class of interest, by default the larger label.
         class_names : tuple of two str, default=None
@@ -313,18 +327,18 @@ class RateDisplay:
         positive = is_positive(y_true, pos_label)
         return cls(
             rate_curve(y_true, scores, pos_label=pos_label),
-            cut=cut,
+            threshold=threshold,
             class_names=class_names or class_names_in(np.asarray(y_true), positive),
             n_records=(int(np.sum(~positive)), int(np.sum(positive))),
             confidence=confidence,
         ).plot(ax, **kwargs)
 
 
-def _with_cut(curve: RateCurve, cut: float, tpr: float, tnr: float) -> RateCurve:
-    """Put the exact rates of a cut between those of the curve; errors are interpolated."""
-    if cut in curve.threshold:
+def _with_threshold(curve: RateCurve, threshold: float, tpr: float, tnr: float) -> RateCurve:
+    """Put the exact rates of a threshold between those of the curve; errors are interpolated."""
+    if threshold in curve.threshold:
         return curve
-    place = np.searchsorted(curve.threshold, cut)
-    errors = [np.interp(cut, curve.threshold, e) for e in (curve.mse_plus, curve.mse_minus)]
-    new = (cut, tpr, tnr, *errors)
+    place = np.searchsorted(curve.threshold, threshold)
+    errors = [np.interp(threshold, curve.threshold, e) for e in (curve.mse_plus, curve.mse_minus)]
+    new = (threshold, tpr, tnr, *errors)
     return RateCurve(*(np.insert(v, place, x) for v, x in zip(curve, new, strict=True)))

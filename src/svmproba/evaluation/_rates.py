@@ -1,4 +1,4 @@
-"""How many records of either class are called rightly, at one cut or at all of them."""
+"""How many records of either class are called rightly, at one threshold or at all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svmproba.evaluation._metrics import Label, is_positive
 
 Floats = NDArray[np.float64]
 
-MAX_CUTS = 200
+MAX_THRESHOLDS = 200
 #: Scores of members that are looked at together.
 BLOCK = 2_000_000
 
@@ -50,7 +50,7 @@ def rates_at(
     scores : array-like of shape (n,)
         Scores or probabilities of the class of interest, larger for positives.
     threshold : float or array-like
-        One or many cuts.
+        One or many thresholds.
     pos_label : label, default=None
         The class of interest, by default the larger label.
 
@@ -68,7 +68,7 @@ def rates_at(
     array([1. , 0.5])
     """
     positive = is_positive(y_true, pos_label)
-    values, cuts = _finite(scores, "scores"), _finite(threshold, "threshold", infinite=True)
+    values, thresholds = _finite(scores, "scores"), _finite(threshold, "threshold", infinite=True)
     if values.shape != positive.shape:
         raise ValueError(
             f"scores must hold one number for each record, shape {positive.shape}, "
@@ -76,13 +76,13 @@ def rates_at(
         )
     n_plus, n_minus = int(positive.sum()), int((~positive).sum())
     true, false = (
-        len(part) - np.searchsorted(np.sort(part), cuts)
+        len(part) - np.searchsorted(np.sort(part), thresholds)
         for part in (values[positive], values[~positive])
     )
     of_each = ((true, n_plus), (false, n_minus), (n_minus - false, n_minus), (true, true + false))
     with np.errstate(invalid="ignore"):
         shares = [np.divide(part, whole)[()] for part, whole in of_each]
-    return Rates(*(share if cuts.ndim else float(share) for share in shares))
+    return Rates(*(share if thresholds.ndim else float(share) for share in shares))
 
 
 def rate_curve(
@@ -93,9 +93,9 @@ def rate_curve(
     thresholds: ArrayLike | None = None,
     pos_label: Label = None,
 ) -> RateCurve:
-    r"""Rates and errors of both classes at many cuts, on records that are at hand.
+    r"""Rates and errors of both classes at many thresholds, on records that are at hand.
 
-    The probability at cut t is the weighted share of the members whose score is above t, ties
+    The probability at threshold t is the weighted share of the members whose score is above t, ties
     counted half. A record is called positive where that is at least one half.
 
     Parameters
@@ -106,9 +106,9 @@ def rate_curve(
         One score for each record, or one for each member and record.
     weights : array-like, default=None
         Weights of the members along the first axis of `scores`; equal by default.
-    thresholds : array-like of shape (n_cuts,), default=None
-        Cuts. By default the median scores of the records, at most 200 quantiles of them, and
-        one cut above all.
+    thresholds : array-like of shape (n_thresholds,), default=None
+        Thresholds. By default the median scores of the records, at most 200 quantiles of them, and
+        one threshold above all.
     pos_label : label, default=None
         The class of interest, by default the larger label.
 
@@ -134,15 +134,15 @@ def rate_curve(
     each = _member_weights(weights, values.shape)
     members = values.reshape(len(each), -1)
     if thresholds is None:
-        cuts = _cuts_between(np.median(members, axis=0))
+        at = _thresholds_between(np.median(members, axis=0))
     else:
-        cuts = np.unique(_finite(thresholds, "thresholds"))
-    step = max(1, BLOCK // (len(each) + len(cuts)))
+        at = np.unique(_finite(thresholds, "thresholds"))
+    step = max(1, BLOCK // (len(each) + len(at)))
     blocks = (slice(start, start + step) for start in range(0, len(positive), step))
-    curve = curve_of_blocks(((block, members[:, block]) for block in blocks), positive, each, cuts)
+    curve = curve_of_blocks(((block, members[:, block]) for block in blocks), positive, each, at)
     if len(each) > 1:
         return curve
-    unknown = np.full(len(cuts), np.nan)
+    unknown = np.full(len(at), np.nan)
     return curve._replace(mse_plus=unknown, mse_minus=unknown)
 
 
@@ -150,9 +150,9 @@ def curve_of_blocks(
     blocks: Iterable[tuple[slice, Floats]],
     positive: NDArray[np.bool_],
     weights: Floats,
-    cuts: Floats,
+    thresholds: Floats,
 ) -> RateCurve:
-    """Rates and errors at cuts, from scores that come in blocks of records.
+    """Rates and errors at thresholds, from scores that come in blocks of records.
 
     Parameters
     ----------
@@ -161,42 +161,42 @@ def curve_of_blocks(
         Which records belong to the class of interest.
     weights : ndarray of shape (n_members,)
         Sum 1.
-    cuts : ndarray of shape (n_cuts,)
+    thresholds : ndarray of shape (n_thresholds,)
         Increasing.
 
     Returns
     -------
     RateCurve
     """
-    hits, squares = np.zeros((2, len(cuts))), np.zeros((2, len(cuts)))
+    hits, squares = np.zeros((2, len(thresholds))), np.zeros((2, len(thresholds)))
     for block, scores in blocks:
-        shares = _shares_above(scores, weights, cuts)
+        shares = _shares_above(scores, weights, thresholds)
         for k, of_class in enumerate((~positive[block], positive[block])):
             hits[k] += (shares[of_class] >= 0.5).sum(axis=0)
             squares[k] += ((k - shares[of_class]) ** 2).sum(axis=0)
     counts = np.array([[np.sum(~positive)], [np.sum(positive)]])
     with np.errstate(invalid="ignore"):
         called, errors = hits / counts, squares / counts
-    return RateCurve(cuts, called[1], 1 - called[0], errors[1], errors[0])
+    return RateCurve(thresholds, called[1], 1 - called[0], errors[1], errors[0])
 
 
-def _shares_above(scores: Floats, weights: Floats, cuts: Floats) -> Floats:
-    """Weighted share of the members above each cut, shape (n, n_cuts); ties count half."""
-    n, n_places = scores.shape[1], len(cuts) + 1
+def _shares_above(scores: Floats, weights: Floats, thresholds: Floats) -> Floats:
+    """Weighted share of the members above each threshold (n, n_thresholds); ties count half."""
+    n, n_places = scores.shape[1], len(thresholds) + 1
     votes = np.zeros(n * n_places)
     half = np.broadcast_to(weights[:, np.newaxis] / 2, scores.shape).ravel()
     for side in ("left", "right"):
-        # A score votes at all cuts before its place: those below it, or those not above it.
-        place = np.searchsorted(cuts, scores, side=side) + n_places * np.arange(n)
+        # A score votes at all thresholds before its place: those below it, or those not above it.
+        place = np.searchsorted(thresholds, scores, side=side) + n_places * np.arange(n)
         votes += np.bincount(place.ravel(), weights=half, minlength=votes.size)
     steps = votes.reshape(n, n_places)[:, :0:-1]
     return np.round(np.cumsum(steps, axis=1)[:, ::-1], DECIMALS)
 
 
-def _cuts_between(middle: Floats) -> Floats:
+def _thresholds_between(middle: Floats) -> Floats:
     distinct = np.unique(middle)
-    if len(distinct) >= MAX_CUTS:
-        places = np.linspace(0, 1, MAX_CUTS)
+    if len(distinct) >= MAX_THRESHOLDS:
+        places = np.linspace(0, 1, MAX_THRESHOLDS)
         distinct = np.unique(np.quantile(middle, places, method="inverted_cdf"))
     return np.append(distinct, np.nextafter(distinct[-1], np.inf))
 

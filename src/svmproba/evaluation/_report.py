@@ -1,4 +1,4 @@
-"""One HTML page for the person who decides: what a model does, at its own cut and at others."""
+"""One HTML page for the person who decides: what a model does at its own threshold and others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from svmproba._files import write_whole
-from svmproba.estimators._calibration import NO_PROMISE
+from svmproba.estimators._calibration import NO_GUARANTEE
 from svmproba.evaluation._report_figures import report_figures
 from svmproba.evaluation._report_formats import FORMATS
 
@@ -32,13 +32,13 @@ def report_html(
 ) -> str:
     """Write a page about a fitted bootstrap ensemble and some records.
 
-    It tells what the model does at its present cut and what is promised, how good its
+    It tells what the model does at its present threshold and what is guaranteed, how good its
     probabilities are, what another demanded TPR would give (with a slider), which records are
     close calls, what drives the score, and how sure all this is. The page needs no network, works
     from the keyboard, on a phone and in print; without JavaScript it lacks the slider alone.
 
-    A demanded rate moves the cut as ``model.with_rate(tpr=rate, exceed=False)`` does, by
-    out-of-bag scores; the counts are those of the given records at that cut. All of them are
+    A demanded rate moves the threshold as ``model.with_rate(tpr=rate, exceed=False)`` does, by
+    out-of-bag scores; the counts are those of the given records at that threshold. All of them are
     computed here, none by the page. Where the records are the training records themselves, each is
     judged by the bags that left it out.
 
@@ -208,7 +208,7 @@ def _derived(figures: dict[str, Any]) -> dict[str, Any]:
         )
     reach = [max(abs(row["lower"]), abs(row["upper"])) for row in _driver_rows(figures)]
     return {
-        "promised": not figures["promise"].startswith(NO_PROMISE.partition(":")[0]),
+        "guaranteed": not figures["guarantee"].startswith(NO_GUARANTEE.partition(":")[0]),
         "present_cost": own,
         "none_cost": cost(0, 0),
         "all_cost": cost(n_plus, n_minus),

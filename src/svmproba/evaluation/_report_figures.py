@@ -85,9 +85,9 @@ def report_figures(
         "costs": costs,
         "histogram": _histogram(ensemble, records, steps),
         "quality": quality(ensemble, records),
-        "near": _near(ensemble, records, steps, X, present["proba_cut"]),
+        "near": _near(ensemble, records, steps, X, present["proba_threshold"]),
         "drivers": drivers(model, records),
-        "promise": ensemble.promise_,
+        "guarantee": ensemble.guarantee_,
         "facts": facts(model),
         "warnings": [str(text) for text in about.get("warnings", ())],
     }
@@ -97,13 +97,13 @@ def report_figures(
 
 
 def _present(ensemble: Any, records: Records) -> dict[str, Any]:
-    """Tell what the model does at its own cut."""
+    """Tell what the model does at its own threshold."""
     n_plus, n_minus = int(records.positive.sum()), int((~records.positive).sum())
     tp = int(np.sum(records.called & records.positive))
     fp = int(np.sum(records.called & ~records.positive))
-    cut: Any = ensemble.cut_ if is_calibrated(ensemble) else ensemble.threshold_
+    threshold: Any = ensemble.proba_threshold_ if is_calibrated(ensemble) else ensemble.threshold_
     scores_decide = is_calibrated(ensemble) or ensemble.costs_ is None
-    one_cut = scores_decide and np.ndim(cut) == 0 and ensemble._jackknife is None
+    one_threshold = scores_decide and np.ndim(threshold) == 0 and ensemble._jackknife is None
     counts = np.array([tp, n_plus - tp, fp, n_minus - fp])
     return {
         "tp": tp,
@@ -113,8 +113,8 @@ def _present(ensemble: Any, records: Records) -> dict[str, Any]:
         "precision": shares_with_limits(tp, tp + fp),
         "oob_tpr": ensemble.oob_tpr_,
         "oob_tnr": ensemble.oob_tnr_,
-        "cut": cut if one_cut else None,
-        "proba_cut": ensemble.cut_,
+        "threshold": threshold if one_threshold else None,
+        "proba_threshold": ensemble.proba_threshold_,
         "per_thousand": _thousand(counts),
     }
 
@@ -129,7 +129,7 @@ def _findings(
     calls = Calls(tp, int(called.sum()) - tp, n_plus, len(positive) - n_plus)
     classes = names["positive"], names["negative"]
     usual = not by_cost and np.ndim(ensemble.threshold_) == 0 and ensemble._jackknife is None
-    usual = usual and ensemble.threshold_ == 0 and ensemble.cut_ == 0.5
+    usual = usual and ensemble.threshold_ == 0 and ensemble.proba_threshold_ == 0.5
     found = check_size(calls, classes)
     found += check_calls(calls, classes, REMEDY if usual else REMEDY_ASKED, usual)
     found += check_probabilities(positive, records.proba)
@@ -160,8 +160,11 @@ def _steps(steps: Steps, records: Records) -> dict[str, Any]:
         _, lower, upper = shares_with_limits(hits, of)
         columns[f"{name}_lower"], columns[f"{name}_upper"] = lower.round(4), upper.round(4)
     columns["oob_tpr"], columns["oob_tnr"] = steps.oob_tpr.round(5), steps.oob_tnr.round(5)
-    # Nobody is called at a demand of 0: its cut is above all numbers.
-    columns["cut"] = [float(f"{cut:.6g}") if abs(cut) < 1e300 else None for cut in steps.cut]
+    # Nobody is called at a demand of 0: its threshold is above all numbers.
+    columns["threshold"] = [
+        float(f"{threshold:.6g}") if abs(threshold) < 1e300 else None
+        for threshold in steps.threshold
+    ]
     return columns
 
 
@@ -179,12 +182,12 @@ def _costs(costs: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _histogram(ensemble: Any, records: Records, steps: Steps) -> dict[str, Any]:
-    """Share of either class in bins of what decides, and the place of the cuts among them."""
+    """Share of either class in bins of what decides, and the place of the thresholds among them."""
     if is_calibrated(ensemble):
         low, high = 0.0, 1.0
     else:
         low, high = np.quantile(records.level, [0.005, 0.995]).tolist()
-        inside = steps.cut[np.abs(steps.cut) < 1e300]
+        inside = steps.threshold[np.abs(steps.threshold) < 1e300]
         low, high = min(low, float(inside.min())), max(high, float(np.quantile(inside, 0.99)))
         margin = 0.02 * (high - low) or 1.0
         low, high = low - margin, high + margin
@@ -230,9 +233,11 @@ def _entropy(share: float) -> float:
     return float(-(share * np.log(share) + (1 - share) * np.log(1 - share)))
 
 
-def _near(ensemble: Any, records: Records, steps: Steps, X: Any, cut: float) -> dict[str, Any]:
-    """Return the records whose probability is nearest to the cut."""
-    distance = np.abs(records.proba - cut)
+def _near(
+    ensemble: Any, records: Records, steps: Steps, X: Any, threshold: float
+) -> dict[str, Any]:
+    """Return the records whose probability is nearest to the threshold."""
+    distance = np.abs(records.proba - threshold)
     order = np.argsort(distance, kind="stable")[:N_NEAR]
     order = order[np.argsort(-records.proba[order], kind="stable")]
     with warnings.catch_warnings(record=True) as caught:

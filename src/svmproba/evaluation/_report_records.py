@@ -35,9 +35,9 @@ class Records(NamedTuple):
     positive : ndarray of bool of shape (n,)
         Which belong to the class of interest.
     proba, level : ndarray of shape (n,)
-        Probability of that class, and the number that decides the class at every cut.
+        Probability of that class, and the number that decides the class at every threshold.
     called : ndarray of bool of shape (n,)
-        Which are called positive at the present cut.
+        Which are called positive at the present threshold.
     place : ndarray of int of shape (n,)
         Their rows in the given table.
     n_trained_on : int
@@ -62,8 +62,8 @@ class Steps(NamedTuple):
 
     Attributes
     ----------
-    cut : ndarray
-        Cut that ``with_rate(tpr=demand, exceed=False)`` sets: of the probabilities if they are
+    threshold : ndarray
+        Threshold by ``with_rate(tpr=demand, exceed=False)``: of the probabilities if they are
         calibrated, else of the scores.
     oob_tpr, oob_tnr : ndarray
         Rates out of bag.
@@ -71,7 +71,7 @@ class Steps(NamedTuple):
         Records of the class of interest, and others, that are called positive.
     """
 
-    cut: Floats
+    threshold: Floats
     oob_tpr: Floats
     oob_tnr: Floats
     tp: NDArray[np.int64]
@@ -118,7 +118,7 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
         raise ValueError(f"y must hold both classes {classes!r}, got {labels.tolist()[0]!r} only.")
     proba = ensemble.predict_proba(rows)[:, ensemble._plus]
     given, trained, recognised = training_records(ensemble, rows, positive)
-    # The cut of jackknife+ differs from record to record: levels do not tell the call.
+    # The threshold of jackknife+ differs from record to record: levels do not tell the call.
     out_of_bag = recognised and (ensemble._jackknife is None or not len(given))
     if out_of_bag and len(given):
         level[given] = ensemble._oob_levels()[trained]
@@ -126,7 +126,7 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
         proba[given] = _left_out_proba(ensemble, kept, trained)
     known = np.flatnonzero(~np.isnan(proba) & ~np.isnan(level))
     proba = proba[known]
-    called = proba >= ensemble.cut_
+    called = proba >= ensemble.proba_threshold_
     rows = rows if len(known) == len(labels) else _safe_indexing(rows, known)
     return Records(
         rows, positive[known], proba, level[known], called, known, len(given), out_of_bag
@@ -201,7 +201,7 @@ def _left_out_proba(ensemble: Any, rows: Any, trained: NDArray[np.intp]) -> Floa
 
 
 def take_steps(ensemble: Any, records: Records) -> Steps:
-    """Cut the ensemble at every demand and count the records that are called positive.
+    """Threshold the ensemble at every demand and count the records that are called positive.
 
     Parameters
     ----------
@@ -213,22 +213,23 @@ def take_steps(ensemble: Any, records: Records) -> Steps:
     Steps
     """
     calibrated = is_calibrated(ensemble)
-    recut = [ensemble.with_rate(tpr=float(demand), exceed=False) for demand in DEMANDS]
-    cut = np.array([one.cut_ if calibrated else one.threshold_ for one in recut])
-    # A record at the cut of the probabilities is called positive, one at that of the scores not.
+    moved = [ensemble.with_rate(tpr=float(demand), exceed=False) for demand in DEMANDS]
+    threshold = np.array([one.proba_threshold_ if calibrated else one.threshold_ for one in moved])
+    # A record at the threshold of the probabilities is called positive, one at that of the scores
+    # not.
     side: Literal["left", "right"] = "left" if calibrated else "right"
     tp, fp = (
-        len(levels) - np.searchsorted(np.sort(levels), cut, side=side)
+        len(levels) - np.searchsorted(np.sort(levels), threshold, side=side)
         for levels in (records.level[records.positive], records.level[~records.positive])
     )
-    tpr, tnr = np.array([(one.oob_tpr_, one.oob_tnr_) for one in recut]).T
-    return Steps(cut, tpr, tnr, tp, fp)
+    tpr, tnr = np.array([(one.oob_tpr_, one.oob_tnr_) for one in moved]).T
+    return Steps(threshold, tpr, tnr, tp, fp)
 
 
 def first_demand(steps: Steps, levels: Floats, calibrated: bool) -> NDArray[np.intp]:
     """Place in `DEMANDS` from which on records are called positive, `len(DEMANDS)` for never."""
-    # Cuts fall with the demand; -cut is increasing, as searchsorted wants it.
-    return np.searchsorted(-steps.cut, -levels, side="left" if calibrated else "right")
+    # Thresholds fall with the demand; -threshold is increasing, as searchsorted wants it.
+    return np.searchsorted(-steps.threshold, -levels, side="left" if calibrated else "right")
 
 
 def named_columns(X: Any, place: NDArray[np.intp]) -> dict[str, Any]:

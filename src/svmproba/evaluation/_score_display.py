@@ -1,4 +1,4 @@
-"""How the scores of the two classes lie about the cut."""
+"""How the scores of the two classes lie about the threshold."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def best_theta_scores(ensemble: Any, X: Any) -> NDArray[np.float64]:
 
 
 def member_votes(estimator: Any, X: Any, pos_label: Label) -> tuple[NDArray[np.float64], float]:
-    """Scores of the members at the most reliable hyperparameter value, and their cut.
+    """Scores of the members at the most reliable hyperparameter value, and their threshold.
 
     Parameters
     ----------
@@ -66,29 +66,29 @@ def member_votes(estimator: Any, X: Any, pos_label: Label) -> tuple[NDArray[np.f
     Returns
     -------
     scores : ndarray of shape (n_bootstraps, n)
-    cut : float
+    threshold : float
     """
     model = last_step(estimator)
     if not is_ensemble(model):
         raise ValueError(f"scores of members need a bootstrap ensemble, got {model!r}")
     scores = best_theta_scores(model, rows_for_last_step(estimator, X))
-    cuts = np.broadcast_to(model.threshold_, model.reliability_.shape)
-    cut = float(cuts[np.argmax(model.reliability_)])
-    return (scores, cut) if pos_label == own_label(estimator) else (-scores, -cut)
+    thresholds = np.broadcast_to(model.threshold_, model.reliability_.shape)
+    threshold = float(thresholds[np.argmax(model.reliability_)])
+    return (scores, threshold) if pos_label == own_label(estimator) else (-scores, -threshold)
 
 
 class ScoreHistogramDisplay:
-    """Histograms of scores, one for each true class, and a cut that can be moved.
+    """Histograms of scores, one for each true class, and a threshold that can be moved.
 
-    The legend tells which share of either class is on its side of the cut: TPR and TNR. Move the
-    cut with :meth:`move_cut` or, where the window takes events, with the mouse. Build the display
-    with :meth:`from_estimator` or :meth:`from_predictions`.
+    The legend tells which share of either class is on its side of the threshold: TPR and TNR. Move
+    the threshold with :meth:`move_threshold` or, where the window takes events, with the mouse.
+    Build the display with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     negative, positive : ndarray
         Scores of the records of each class.
-    cut : float, default=0
+    threshold : float, default=0
         Scores at or above it are called positive.
     class_names : tuple of two str
         Names of the negative and the positive class.
@@ -101,7 +101,7 @@ class ScoreHistogramDisplay:
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
-    cut_line_ : matplotlib Line2D
+    threshold_line_ : matplotlib Line2D
 
     Examples
     --------
@@ -109,7 +109,7 @@ class ScoreHistogramDisplay:
     >>> display = ScoreHistogramDisplay.from_predictions([0, 0, 1, 1], [-2.0, 0.3, 0.5, 1.0])
     >>> display.rates
     (1.0, 0.5)
-    >>> display.move_cut(0.4).rates
+    >>> display.move_threshold(0.4).rates
     (1.0, 1.0)
     """
 
@@ -118,22 +118,22 @@ class ScoreHistogramDisplay:
         negative: NDArray[np.float64],
         positive: NDArray[np.float64],
         *,
-        cut: float = 0.0,
+        threshold: float = 0.0,
         class_names: tuple[str, str] = ("negative", "positive"),
         score_name: str = "score",
         counted: str = "records",
     ) -> None:
         self.negative = negative
         self.positive = positive
-        self.cut = cut
+        self.threshold = threshold
         self.class_names = class_names
         self.score_name = score_name
         self.counted = counted
 
     @property
     def rates(self) -> tuple[float, float]:
-        """TPR and TNR at the cut; NaN for a class without records."""
-        right = self.positive >= self.cut, self.negative < self.cut
+        """TPR and TNR at the threshold; NaN for a class without records."""
+        right = self.positive >= self.threshold, self.negative < self.threshold
         tpr, tnr = (float(side.mean()) if side.size else float("nan") for side in right)
         return tpr, tnr
 
@@ -145,7 +145,7 @@ class ScoreHistogramDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; ``None`` makes a figure.
         bins : int, default=40
-            Bins over the range of all scores; the cut is an edge.
+            Bins over the range of all scores; the threshold is an edge.
 
         Returns
         -------
@@ -154,33 +154,33 @@ class ScoreHistogramDisplay:
         self.ax_ = ax = own_axes() if ax is None else ax
         self.figure_ = ax.figure
         self._bars: list[Any] = []
-        edges = edges_through(self.cut, np.concatenate([self.negative, self.positive]), bins)
+        edges = edges_through(self.threshold, np.concatenate([self.negative, self.positive]), bins)
         for scores, color in ((self.negative, NEGATIVE_COLOR), (self.positive, POSITIVE_COLOR)):
             bars = ax.hist(scores, edges, color=color, alpha=0.6, edgecolor=color, lw=0.6)[2]
             self._bars.append(bars)
-        self.cut_line_ = ax.axvline(self.cut, ymax=0.78, color="black", ls="--", lw=1.2)
+        self.threshold_line_ = ax.axvline(self.threshold, ymax=0.78, color="black", ls="--", lw=1.2)
         ax.set(xlabel=wrapped(self.score_name), ylabel=self.counted)
         # Room above the bars for the legend.
         ax.margins(y=0.32)
         tidy(ax)
         self._write_legend()
-        follow_mouse(ax, self.move_cut)
+        follow_mouse(ax, self.move_threshold)
         return self
 
-    def move_cut(self, cut: float) -> ScoreHistogramDisplay:
-        """Move the cut of a drawn display, and the rates with it.
+    def move_threshold(self, threshold: float) -> ScoreHistogramDisplay:
+        """Move the threshold of a drawn display, and the rates with it.
 
         Parameters
         ----------
-        cut : float
-            The new cut, on the axis of the scores.
+        threshold : float
+            The new threshold, on the axis of the scores.
 
         Returns
         -------
         ScoreHistogramDisplay
         """
-        self.cut = cut
-        self.cut_line_.set_xdata([cut, cut])
+        self.threshold = threshold
+        self.threshold_line_.set_xdata([threshold, threshold])
         self._write_legend()
         self.figure_.canvas.draw_idle()
         return self
@@ -198,7 +198,7 @@ class ScoreHistogramDisplay:
             if scores.size and self.counted == "records":
                 told += f", {rate * scores.size:.0f} of {scores.size}"
             labels.append(f"{shortened(name)}\n{told}")
-        title = f"cut at {number(self.cut)}"
+        title = f"threshold at {number(self.threshold)}"
         write_legend(self.ax_, self._bars, labels, title=title, loc="upper center", ncols=2)
 
     @classmethod
@@ -214,12 +214,12 @@ class ScoreHistogramDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreHistogramDisplay:
-        r"""Draw what decides the class of each record, at the estimator's cut.
+        r"""Draw what decides the class of each record, at the estimator's threshold.
 
         For the vote shares of a bootstrap ensemble that is the median of all scores of the
-        record, weighted by :math:`\rho_\theta`: at every cut the rates are those that ``predict``
-        has with that cut. For calibrated probabilities it is the probability, for another
-        classifier its ``decision_function`` or, without one, its probability.
+        record, weighted by :math:`\rho_\theta`: at every threshold the rates are those that
+        ``predict`` has with that threshold. For calibrated probabilities it is the probability, for
+        another classifier its ``decision_function`` or, without one, its probability.
 
         Parameters
         ----------
@@ -244,14 +244,14 @@ class ScoreHistogramDisplay:
         """
         _, positive = column_of(estimator, pos_label)
         if members:
-            scores, cut = member_votes(estimator, X, positive)
+            scores, threshold = member_votes(estimator, X, positive)
             name = "score of a member"
         else:
-            scores, cut, name = levels_of(estimator, X, positive)
+            scores, threshold, name = levels_of(estimator, X, positive)
         return cls.from_predictions(
             y,
             scores,
-            cut=cut,
+            threshold=threshold,
             pos_label=positive,
             class_names=class_names,
             score_name=name,
@@ -265,7 +265,7 @@ class ScoreHistogramDisplay:
         y_true: ArrayLike,
         scores: ArrayLike,
         *,
-        cut: float = 0.0,
+        threshold: float = 0.0,
         pos_label: Label = None,
         class_names: tuple[str, str] | None = None,
         score_name: str = "score",
@@ -279,7 +279,7 @@ class ScoreHistogramDisplay:
         y_true : array-like of shape (n,)
         scores : array-like of shape (n,) or (..., n)
             One score for each record, or one for each member and record.
-        cut : float, default=0
+        threshold : float, default=0
             Scores at or above it are called positive.
         pos_label : label, default=None
             Class of interest, by default the larger label.
@@ -305,7 +305,7 @@ class ScoreHistogramDisplay:
         return cls(
             values[..., ~positive].ravel(),
             values[..., positive].ravel(),
-            cut=cut,
+            threshold=threshold,
             class_names=names,
             score_name=score_name,
             counted="records" if values.ndim == 1 else "votes",

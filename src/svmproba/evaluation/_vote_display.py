@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 
 class VoteHistogramDisplay:
-    """Scores that the members give to one record, coloured by vote, and a cut that can be moved.
+    """Scores that the members give to one record, coloured by vote, and a movable threshold.
 
-    The share of the scores above the cut is the probability of the class of interest at one
-    hyperparameter value (the paper's figures 3 and 6). Move the cut with :meth:`move_cut` or,
-    where the window takes events, with the mouse. Build the display with :meth:`from_estimator`
-    or :meth:`from_predictions`.
+    The share of the scores above the threshold is the probability of the class of interest at one
+    hyperparameter value (the paper's figures 3 and 6). Move the threshold with
+    :meth:`move_threshold` or, where the window takes events, with the mouse. Build the display with
+    :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     scores : ndarray of shape (n_bootstraps,)
         Scores of the record.
-    cut : float, default=0
+    threshold : float, default=0
         Scores above it vote for the positive class, scores at it half.
     class_names : tuple of two str
         Names of the negative and the positive class.
@@ -46,7 +46,7 @@ class VoteHistogramDisplay:
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
-    cut_line_ : matplotlib Line2D
+    threshold_line_ : matplotlib Line2D
     texts_ : list of two matplotlib Text
         The share of either class.
 
@@ -56,7 +56,7 @@ class VoteHistogramDisplay:
     >>> display = VoteHistogramDisplay.from_predictions([-0.4, -0.1, 0.2, -0.3])
     >>> display.share
     0.25
-    >>> display.move_cut(-0.2).share
+    >>> display.move_threshold(-0.2).share
     0.5
     """
 
@@ -64,17 +64,17 @@ class VoteHistogramDisplay:
         self,
         scores: ArrayLike,
         *,
-        cut: float = 0.0,
+        threshold: float = 0.0,
         class_names: tuple[str, str] = ("negative", "positive"),
     ) -> None:
         self.scores = scores
-        self.cut = cut
+        self.threshold = threshold
         self.class_names = class_names
 
     @property
     def share(self) -> float:
-        """Share of the votes for the positive class at the cut."""
-        return float(vote_shares(np.asarray(self.scores, dtype=np.float64), self.cut))
+        """Share of the votes for the positive class at the threshold."""
+        return float(vote_shares(np.asarray(self.scores, dtype=np.float64), self.threshold))
 
     def plot(self, ax: Axes | None = None, *, bins: int = 30) -> VoteHistogramDisplay:
         """Draw.
@@ -84,7 +84,7 @@ class VoteHistogramDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; ``None`` makes a figure.
         bins : int, default=30
-            Bins over the range of the scores; the cut is an edge.
+            Bins over the range of the scores; the threshold is an edge.
 
         Returns
         -------
@@ -95,14 +95,14 @@ class VoteHistogramDisplay:
 
         self.figure_, self._bins = ax.figure, bins
         self._bars: list[Any] = []
-        self.cut_line_ = ax.axvline(self.cut, color="black", ls="--", lw=1.2)
+        self.threshold_line_ = ax.axvline(self.threshold, color="black", ls="--", lw=1.2)
         sides = (0.02, "left", NEGATIVE_COLOR), (0.98, "right", POSITIVE_COLOR)
         self.texts_ = [
             ax.text(x, 0.98, "", color=color, ha=align, va="top", transform=ax.transAxes)
             for x, align, color in sides
         ]
         for text in self.texts_:
-            # The cut may lie behind a long name.
+            # The threshold may lie behind a long name.
             text.set_bbox({"facecolor": "white", "alpha": 0.75, "lw": 0, "pad": 1})
         self._draw_votes()
         ax.set(xlabel="score of a member", ylabel="members")
@@ -111,23 +111,23 @@ class VoteHistogramDisplay:
         ax.xaxis.set_major_locator(MaxNLocator(6))
         ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         tidy(ax)
-        follow_mouse(ax, self.move_cut)
+        follow_mouse(ax, self.move_threshold)
         return self
 
-    def move_cut(self, cut: float) -> VoteHistogramDisplay:
-        """Move the cut of a drawn display, and the votes with it.
+    def move_threshold(self, threshold: float) -> VoteHistogramDisplay:
+        """Move the threshold of a drawn display, and the votes with it.
 
         Parameters
         ----------
-        cut : float
-            The new cut, on the axis of the scores.
+        threshold : float
+            The new threshold, on the axis of the scores.
 
         Returns
         -------
         VoteHistogramDisplay
         """
-        self.cut = cut
-        self.cut_line_.set_xdata([cut, cut])
+        self.threshold = threshold
+        self.threshold_line_.set_xdata([threshold, threshold])
         self._draw_votes()
         self.figure_.canvas.draw_idle()
         return self
@@ -136,8 +136,11 @@ class VoteHistogramDisplay:
         for bars in self._bars:
             bars.remove()
         scores = np.asarray(self.scores, dtype=np.float64)
-        edges = edges_through(self.cut, scores, self._bins)
-        sides = (scores < self.cut, NEGATIVE_COLOR), (scores >= self.cut, POSITIVE_COLOR)
+        edges = edges_through(self.threshold, scores, self._bins)
+        sides = (
+            (scores < self.threshold, NEGATIVE_COLOR),
+            (scores >= self.threshold, POSITIVE_COLOR),
+        )
         self._bars = [
             self.ax_.hist(scores[side], edges, color=color, alpha=0.8, edgecolor="white", lw=0.4)[2]
             for side, color in sides
@@ -178,19 +181,21 @@ class VoteHistogramDisplay:
         VoteHistogramDisplay
         """
         column, positive = column_of(estimator, pos_label)
-        scores, cut = member_votes(estimator, X, positive)
+        scores, threshold = member_votes(estimator, X, positive)
         if scores.shape[1] != 1:
             raise ValueError(f"X must hold one record, got {scores.shape[1]}")
         classes = estimator.classes_
         names = class_names or (str(classes[1 - column]), str(classes[column]))
-        return cls.from_predictions(scores[:, 0], cut=cut, class_names=names, ax=ax, **kwargs)
+        return cls.from_predictions(
+            scores[:, 0], threshold=threshold, class_names=names, ax=ax, **kwargs
+        )
 
     @classmethod
     def from_predictions(
         cls,
         scores: ArrayLike,
         *,
-        cut: float = 0.0,
+        threshold: float = 0.0,
         class_names: tuple[str, str] = ("negative", "positive"),
         ax: Axes | None = None,
         **kwargs: Any,
@@ -201,7 +206,7 @@ class VoteHistogramDisplay:
         ----------
         scores : array-like of shape (n_bootstraps,)
             Scores of one record.
-        cut : float, default=0
+        threshold : float, default=0
             Scores above it vote for the positive class.
         class_names : tuple of two str, default=("negative", "positive")
             Names of the negative and the positive class.
@@ -216,4 +221,4 @@ class VoteHistogramDisplay:
         values = np.asarray(scores, dtype=np.float64)
         if values.ndim != 1 or values.size == 0:
             raise ValueError(f"scores must hold the scores of one record, got shape {values.shape}")
-        return cls(values, cut=cut, class_names=class_names).plot(ax, **kwargs)
+        return cls(values, threshold=threshold, class_names=class_names).plot(ax, **kwargs)

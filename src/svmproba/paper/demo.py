@@ -89,7 +89,7 @@ NOTE = """\
 Ours: every record predicted once, by ten models that had not seen it; s.e. over the ten folds.
 The paper's EBB values seem to rest on one hold-out of 57 records (its Table 1; 0.035 = 2/57),
 where a single record moves the MSE by up to 0.018: expect the same size, not the same digits.
-A vote share says how stable the side of the cut is under resampling; it is not P(y|x)."""
+A vote share says how stable the side of the threshold is under resampling; it is not P(y|x)."""
 
 
 def run(n_bootstraps: int, out: Path, n_jobs: int | None) -> dict[str, Summary]:
@@ -110,9 +110,9 @@ def run(n_bootstraps: int, out: Path, n_jobs: int | None) -> dict[str, Summary]:
     """
     X, y = load_dataset("wisconsin")
     print(f"wisconsin: {len(y)} records, {X.shape[1]} attributes, {y.sum()} malignant")
-    n_machines = n_bootstraps * 11
+    n_members = n_bootstraps * 11
     print(
-        f"{N_FOLDS} stratified folds, {n_bootstraps} bags x 11 values of C = {n_machines} SVMs each"
+        f"{N_FOLDS} stratified folds, {n_bootstraps} bags x 11 values of C = {n_members} SVMs each"
     )
     progress = fold_progress(sys.stdout)
     progress(0, N_FOLDS)

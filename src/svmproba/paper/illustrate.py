@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 #: Numbers of folds and of bags in figures 2 and 3.
 SIZES = (20, 100, 500)
-#: Rate that moves the cut in figure 6.
+#: Rate that moves the threshold in figure 6.
 RATE = 0.9
 
 
@@ -169,15 +169,16 @@ def _figure6(material: Material) -> Figure:
     model, rows, y = material.held_out("churn")
     moved = model.with_rate(tpr=RATE)
     scores = best_theta_scores(model, rows)
-    # Churned customers whom the moved cut wins; most members agree on churn, so the least agreed.
-    before, after = ((scores > cut).mean(axis=0) for cut in (0.0, moved.threshold_))
+    # Churned customers whom the moved threshold wins; most members agree on churn, so the least
+    # agreed.
+    before, after = ((scores > threshold).mean(axis=0) for threshold in (0.0, moved.threshold_))
     won = np.flatnonzero((y == 1) & (before < 0.5) & (after > 0.5))
     if len(won) < 2:
-        raise NotAtHand("two churned customers whom a moved cut wins")
+        raise NotAtHand("two churned customers whom a moved threshold wins")
     chosen = won[np.argsort(-scores[:, won].std(axis=0), kind="stable")[:2]]
     names = ("One churned customer", "Another")
     panels = {name: scores[:, k] for name, k in zip(names, chosen, strict=True)}
-    return paper_figures.moved_cuts(panels, float(moved.threshold_))
+    return paper_figures.moved_thresholds(panels, float(moved.threshold_))
 
 
 def _figure7(material: Material) -> Figure:

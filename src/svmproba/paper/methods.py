@@ -52,7 +52,7 @@ class Family:
         ``fit(estimator, X, y) -> fitted``.
     bootstrap : bool
         Whether it is one of the paper's own methods, with bags.
-    n_machines : int
+    n_members : int
         Machines fitted, for each bag where there are bags: a guess of the price.
     """
 
@@ -61,7 +61,7 @@ class Family:
     read: Callable[[Any, Floats], dict[str, Floats]]
     fit: Callable[[Any, Floats, NDArray[np.int64]], Any] = _fit
     bootstrap: bool = False
-    n_machines: int = 11 * (INNER_FOLDS + 1)
+    n_members: int = 11 * (INNER_FOLDS + 1)
 
 
 def target_name(method: str, target: float) -> str:
@@ -76,7 +76,7 @@ def best_theta_proba(model: Any, X: Floats) -> Floats:
 
 def _read_ebb(model: Any, X: Floats) -> dict[str, Floats]:
     """EBB, its best C alone, CEBB1 at every target, and the mean score for the figures."""
-    cut = {
+    threshold = {
         target_name("cebb1", target): positive_proba(model.with_rate(tpr=target), X)
         for target in TARGETS
     }
@@ -84,12 +84,12 @@ def _read_ebb(model: Any, X: Floats) -> dict[str, Floats]:
         "ebb": positive_proba(model, X),
         "ebb_best": best_theta_proba(model, X),
         "ebb_score": best_theta_scores(model, X).mean(axis=0),
-        **cut,
+        **threshold,
     }
 
 
 def _read_platt(model: Any, X: Floats) -> dict[str, Floats]:
-    return {"platt": positive_proba(model, X), "platt_score": model.machine_scores(X)}
+    return {"platt": positive_proba(model, X), "platt_score": model.member_scores(X)}
 
 
 def _read_as(name: str, model: Any, X: Floats) -> dict[str, Floats]:
@@ -124,7 +124,7 @@ FAMILIES: dict[str, Family] = {
         _make("BootstrapSVC"),
         _read_ebb,
         bootstrap=True,
-        n_machines=11,
+        n_members=11,
     ),
     "sollich": Family(
         ("sollich",),
@@ -137,7 +137,7 @@ FAMILIES: dict[str, Family] = {
             ("tao",),
             _make("PosteriorProbabilitySVC", float(np.sqrt(square)), cv=INNER_FOLDS),
             partial(_read_as, f"tao_r{square}"),
-            n_machines=600,
+            n_members=600,
         )
         for square in SQUARED_RADII
     },
@@ -148,7 +148,7 @@ FAMILIES: dict[str, Family] = {
         _read_cebb2,
         fit=_fit_all_targets,
         bootstrap=True,
-        n_machines=300,
+        n_members=300,
     ),
 }
 

@@ -115,7 +115,7 @@ def vote_histograms(scores: dict[str, Floats], title: str) -> Figure:
 
     Parameters
     ----------
-    scores : dict of str to ndarray of shape (n_machines,)
+    scores : dict of str to ndarray of shape (n_members,)
         By title of the panel.
     title : str
 
@@ -135,15 +135,15 @@ def vote_histograms(scores: dict[str, Floats], title: str) -> Figure:
     return figure
 
 
-def moved_cuts(scores: dict[str, Floats], cut: float) -> Figure:
-    """Draw the votes on some records at 0 and at a moved cut (figure 6).
+def moved_thresholds(scores: dict[str, Floats], threshold: float) -> Figure:
+    """Draw the votes on some records at 0 and at a moved threshold (figure 6).
 
     Parameters
     ----------
     scores : dict of str to ndarray of shape (n_bootstraps,)
         By name of the record.
-    cut : float
-        The moved cut.
+    threshold : float
+        The moved threshold.
 
     Returns
     -------
@@ -152,11 +152,11 @@ def moved_cuts(scores: dict[str, Floats], cut: float) -> Figure:
     figure = new_figure(4.8 * len(scores), 6.4)
     axes = figure.subplots(2, len(scores), squeeze=False)
     for column, (name, values) in zip(axes.T, scores.items(), strict=True):
-        ends = np.array([min(values.min(), cut, 0), max(values.max(), cut, 0)])
+        ends = np.array([min(values.min(), threshold, 0), max(values.max(), threshold, 0)])
         margin = 0.05 * np.ptp(ends)
-        for ax, place, method in zip(column, (0.0, cut), ("EBB", "CEBB1"), strict=True):
-            VoteHistogramDisplay.from_predictions(values, cut=place, ax=ax)
-            ax.set_title(f"{name}, {method}: cut at {place:.2f}", loc="left", fontsize=10)
+        for ax, place, method in zip(column, (0.0, threshold), ("EBB", "CEBB1"), strict=True):
+            VoteHistogramDisplay.from_predictions(values, threshold=place, ax=ax)
+            ax.set_title(f"{name}, {method}: threshold at {place:.2f}", loc="left", fontsize=10)
             ax.set_xlim(ends[0] - margin, ends[1] + margin)
     return figure
 

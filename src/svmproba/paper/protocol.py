@@ -81,7 +81,7 @@ def cut_parts(
     n_repeats: int = 1,
     seed: int = 0,
 ) -> list[Part]:
-    """Cut the records into training parts and records to predict.
+    """Threshold the records into training parts and records to predict.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def out_of_fold(
     n_folds : int, default=10
         Stratified folds.
     random_state : int or None, default=0
-        Of the shuffle before the folds are cut.
+        Of the shuffle before the folds are drawn.
     progress : callable, default=None
         Called as ``progress(folds_done, n_folds)`` after each fold.
 

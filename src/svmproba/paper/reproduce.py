@@ -110,7 +110,7 @@ def plan_jobs(plan: Plan, tables: dict[str, Table], families: Sequence[str]) -> 
                 n_repeats=plan.n_repeats,
                 seed=plan.seed,
             )
-            machines = FAMILIES[family].n_machines * (plan.n_bootstraps if own else 1)
+            machines = FAMILIES[family].n_members * (plan.n_bootstraps if own else 1)
             price = float(machines * len(y) * min(len(y), X.shape[1]))
             jobs += [Job(make_cell(plan, dataset, family, part), part, price) for part in parts]
     return jobs

@@ -27,7 +27,7 @@ def to_onnx(
 ) -> Any:
     r"""Export a fitted binary linear model to ONNX.
 
-    The graph scores the records with all members (MatMul), counts their votes at the cut, or
+    The graph scores the records with all members (MatMul), counts their votes at the threshold, or
     applies the calibration, and gives two outputs: ``label``, shape (n,), and ``probabilities``,
     shape (n, 2), columns as ``classes_``. It computes in float64 throughout: near the boundary a
     float32 score has an arbitrary sign, and votes would flip.
@@ -65,9 +65,9 @@ def to_onnx(
     :math:`18B` bytes a record at once, 9 kB for 500 bags, and not that for all members. Give it
     batches of about a thousand records.
 
-    Sums are rounded in another order than by numpy. A score that differs from the cut in its last
-    digits only can therefore fall on the other side: this concerns the very record that a cut was
-    read from, and hardly ever another.
+    Sums are rounded in another order than by numpy. A score that differs from the threshold in its
+    last digits only can therefore fall on the other side: this concerns the very record that a
+    threshold was read from, and hardly ever another.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def _close(graph: Graph, final: Any, P: str) -> None:
     """Add both outputs."""
     other, plus = graph.add("Sub", 1.0, P), final._plus
     graph.add("Concat", *((other, P) if plus else (P, other)), axis=1, name="probabilities")
-    chosen = graph.add("GreaterOrEqual", P, final.cut_)
+    chosen = graph.add("GreaterOrEqual", P, final.proba_threshold_)
     places = (graph.constant([place], np.int64) for place in (plus, 1 - plus))
     place = graph.add("Where", chosen, *places)
     flat = graph.add("Reshape", place, graph.constant([-1], np.int64))
@@ -210,6 +210,6 @@ def _proto(graph: Graph, inputs: list[Any], final: Any) -> Any:
         producer_version=__version__,
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=_IR_VERSION,
-        doc_string=str(getattr(final, "promise_", "")),
+        doc_string=str(getattr(final, "guarantee_", "")),
     )
     return proto

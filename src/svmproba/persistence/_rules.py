@@ -124,8 +124,8 @@ def jackknife(value: Any, sizes: Sizes) -> None:
 def curve(value: Any, sizes: Sizes) -> None:
     """Check what every threshold gives."""
     kind(RateCurve)(value, sizes)
-    shares = floats("cuts", be="in [0, 1] or NaN")
-    checks = {"threshold": floats("cuts", be="numbers that do not fall")}
+    shares = floats("thresholds", be="in [0, 1] or NaN")
+    checks = {"threshold": floats("thresholds", be="numbers that do not fall")}
     check_all(value._asdict(), checks | dict.fromkeys(RateCurve._fields[1:], shares), {**sizes})
 
 
@@ -180,17 +180,17 @@ _ENSEMBLE: dict[str, Check] = {
     "_vote_P": floats("samples", be="in [0, 1] or NaN"),
     "_jackknife": maybe(jackknife),
     "threshold_": threshold,
-    "cut_": number("numbers"),
+    "proba_threshold_": number("numbers"),
     "calibrator_": maybe(link(*CALIBRATORS)),
     "oob_proba_": Optional(floats("samples", 2, be="in [0, 1] or NaN")),
     **dict.fromkeys(("oob_tpr_", "oob_tnr_", "oob_score_"), number("in [0, 1] or NaN")),
-    "promise_": kind(str),
+    "guarantee_": kind(str),
     "n_subsets_": Optional(whole(1)),
     "subset_size_": Optional(whole(1)),
 }
 _TUNED: dict[str, Check] = {
     **_MODEL,
-    "cut_": number("numbers"),
+    "proba_threshold_": number("numbers"),
     "_pairs": pairs,
     "_feature_map": feature_map,
     "cv_results_": by_name(floats("grid", be="anything")),

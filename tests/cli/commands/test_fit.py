@@ -26,8 +26,8 @@ def test_end_to_end(credit, fit, tmp_path):
     assert re.search(
         r"'yes' found +9\d\.\d %  \d\d\.\d to \d\d\.\d % +\(true positive rate\)", done.stdout
     )
-    assert "Promised: Approximately, with confidence 90 %" in done.stdout
-    assert "Not promised: " in done.stdout
+    assert "Guaranteed: Approximately, with confidence 90 %" in done.stdout
+    assert "Not guaranteed: " in done.stdout
     assert os.listdir(tmp_path) == ["model.svmproba"]
 
 

@@ -1,4 +1,4 @@
-"""The constrained SVM against enumeration, twins, known optima and its own promises."""
+"""The constrained SVM against enumeration, twins, known optima and its own guarantees."""
 
 from __future__ import annotations
 

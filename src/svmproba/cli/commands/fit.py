@@ -38,10 +38,12 @@ def fit(
     ] = None,
     guarantee: Annotated[
         str,
-        typer.Option(help=f"Promise of that rate: {', '.join(GUARANTEES)}.", rich_help_panel=_WISH),
+        typer.Option(
+            help=f"Guarantee of that rate: {', '.join(GUARANTEES)}.", rich_help_panel=_WISH
+        ),
     ] = "none",
     confidence: Annotated[
-        float, typer.Option(help="Confidence of the promise.", rich_help_panel=_WISH)
+        float, typer.Option(help="Confidence of the guarantee.", rich_help_panel=_WISH)
     ] = 0.9,
     costs: Annotated[
         str | None,
@@ -173,7 +175,7 @@ def _fit(
         model = train(task, wish, **setting, advance=advance)
     about = plain(describe(model, task, wish, target))
     save(model, out, about=about, overwrite=force)
-    for line in ["", *in_words(about, model["svm"].cut_)]:
+    for line in ["", *in_words(about, model["svm"].proba_threshold_)]:
         voice.tell(line)
     size = os.path.getsize(out)
     voice.tell(f"Saved as {out} ({size / 1e6:.1f} MB).")

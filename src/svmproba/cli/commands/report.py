@@ -26,7 +26,7 @@ def report(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Write a page about a model: how good its probabilities are, and what another cut would do.
+    """Write a page about a model: how good its probabilities are, what another threshold does.
 
     The table must have the columns of the training table and its target; best are records that
     the model has not seen. The page needs no network.

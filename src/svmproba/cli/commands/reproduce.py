@@ -59,7 +59,7 @@ def reproduce(
     protocol: Annotated[
         str, typer.Option(help="fair: folds for all; paper: as its numbers reveal.")
     ] = "fair",
-    seed: Annotated[int, typer.Option(help="Cuts the folds and draws the bags.")] = 0,
+    seed: Annotated[int, typer.Option(help="Thresholds the folds and draws the bags.")] = 0,
     effort: Annotated[
         str, typer.Option(help="Effort of CEBB2: fast, default or thorough.")
     ] = "default",

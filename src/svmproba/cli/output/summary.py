@@ -15,7 +15,7 @@ from svmproba.cli.task import Task
 from svmproba.cli.training import Wish, n_features
 from svmproba.evaluation import brier_decomposition
 
-NOT_PROMISED = (
+NOT_GUARANTEED = (
     "anything about records of another population, of another time, or measured in another way"
 )
 
@@ -46,7 +46,7 @@ def describe(model: Pipeline, task: Task, wish: Wish, target: str) -> dict[str, 
         "wish": {"tpr": wish.tpr, "tnr": wish.tnr, "guarantee": wish.guarantee},
         "calibration": wish.calibration,
         "costs": None if wish.costs is None else wish.costs.to_dict(),
-        "promise": svm.promise_,
+        "guarantee": svm.guarantee_,
         "figures": found,
         "limits": limits_of(model, task, found),
         "findings": findings_of(model, task, wish, found),
@@ -109,14 +109,14 @@ def _costs(found: dict[str, Any], share: float, wish: Wish) -> dict[str, float]:
     }
 
 
-def in_words(about: dict[str, Any], cut: float) -> list[str]:
+def in_words(about: dict[str, Any], threshold: float) -> list[str]:
     """Summarise a model for people.
 
     Parameters
     ----------
     about : dict
         From `describe`.
-    cut : float
+    threshold : float
         Of the probabilities.
 
     Returns
@@ -141,7 +141,7 @@ def in_words(about: dict[str, Any], cut: float) -> list[str]:
             for key, name, value, why in told
         ),
         "",
-        f"Decision: {rule_in_words(about, cut)}.",
+        f"Decision: {rule_in_words(about, threshold)}.",
     ]
     if "mean_cost" in found:
         every, none = (_money(found[f"mean_cost_all_{c}"]) for c in ("positive", "negative"))
@@ -153,8 +153,8 @@ def in_words(about: dict[str, Any], cut: float) -> list[str]:
         texts = (finding["text"] for finding in about["findings"])
         notes = (textwrap.fill(f"- {text}", 90, subsequent_indent="  ") for text in texts)
         lines += ["", "To know before you trust these figures:", *notes]
-    promised = about["promise"].replace("No promise: ", "nothing: ")
-    said = [f"Promised: {promised}", f"Not promised: {NOT_PROMISED}."]
+    guaranteed = about["guarantee"].replace("No guarantee: ", "nothing: ")
+    said = [f"Guaranteed: {guaranteed}", f"Not guaranteed: {NOT_GUARANTEED}."]
     return [*lines, "", *(textwrap.fill(text, 90, subsequent_indent="  ") for text in said)]
 
 

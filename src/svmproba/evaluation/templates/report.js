@@ -9,7 +9,7 @@
   const missCost = byId("cost-fn"), alarmCost = byId("cost-fp");
   const backButton = byId("to-present"), cheapButton = byId("to-cheapest");
   const WIDTH = 420, LEFT = 10;  // of the plots, as the template draws them
-  let place = null;  // of the demand in the steps; null is the model's present cut
+  let place = null;  // of the demand in the steps; null is the model's present threshold
 
   const group = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
   const count = (n) => group(String(n));
@@ -39,7 +39,7 @@
     }
     const limitsOf = (name) => [steps[name + "_lower"][k], steps[name + "_upper"][k]];
     return {
-      tp: steps.tp[k], fp: steps.fp[k], cut: steps.cut[k],
+      tp: steps.tp[k], fp: steps.fp[k], threshold: steps.threshold[k],
       oob_tpr: steps.oob_tpr[k], oob_tnr: steps.oob_tnr[k], limits: limitsOf,
     };
   }
@@ -52,16 +52,16 @@
   }
 
   function drawCut(step) {
-    const svg = byId("histogram"), none = place === null && step.cut === null;
-    svg.classList.toggle("no-cut", none);
+    const svg = byId("histogram"), none = place === null && step.threshold === null;
+    svg.classList.toggle("no-threshold", none);
     const span = histogram.high - histogram.low;
-    const share = step.cut === null ? 1 : (step.cut - histogram.low) / span;
+    const share = step.threshold === null ? 1 : (step.threshold - histogram.low) / span;
     const x = LEFT + WIDTH * Math.min(1, Math.max(0, share));
     byId("called-area").setAttribute("x", x);
     byId("called-area").setAttribute("width", LEFT + WIDTH - x);
     byId("other-area").setAttribute("width", x);
-    for (const end of ["x1", "x2"]) byId("cut-line").setAttribute(end, x);
-    byId("cut-name").setAttribute("x", Math.min(LEFT + WIDTH - 34, Math.max(LEFT + 34, x)));
+    for (const end of ["x1", "x2"]) byId("threshold-line").setAttribute(end, x);
+    byId("threshold-name").setAttribute("x", Math.min(LEFT + WIDTH - 34, Math.max(LEFT + 34, x)));
   }
 
   function drawBar(counts) {
@@ -111,13 +111,13 @@
     write("cost", cost, money(cost));
     write("oob-tpr", step.oob_tpr, percent(step.oob_tpr));
     write("oob-tnr", step.oob_tnr, percent(step.oob_tnr));
-    write("cut", step.cut, step.cut === null ? "none" : String(Number(step.cut.toPrecision(4))));
+    write("threshold", step.threshold, step.threshold === null ? "none" : String(Number(step.threshold.toPrecision(4))));
     const demand = `${slider.value}\u00a0%`;
-    const which = place === null ? "At the model’s present cut" : `At a demanded rate of ${demand}`;
+    const which = place === null ? "At the model’s present threshold" : `At a demanded rate of ${demand}`;
     byId("state").textContent =
       `${which}: ${count(tp)} of ${count(nPlus)} ${names.positive} found, ` +
       `${count(fp)} of ${count(nMinus)} ${names.negative} called by mistake.`;
-    slider.setAttribute("aria-valuetext", place === null ? "present cut" : demand);
+    slider.setAttribute("aria-valuetext", place === null ? "present threshold" : demand);
     backButton.setAttribute("aria-pressed", String(place === null));
     byId("code").textContent = place === null ? "the model as it is" :
       `with_rate(tpr=${place / last}, exceed=False)`;

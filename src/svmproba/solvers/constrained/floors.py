@@ -18,7 +18,7 @@ def sample_floor(rate: float, n: int, confidence: float, rule: str = "exact") ->
 
     Both presume a classifier that was fixed before the n records were seen. A constrained SVM is
     chosen so that these very records reach the floor, so the confidence is nominal: only fresh
-    records, or the promises of :mod:`svmproba.bootstrap.guarantee`, hold.
+    records, or the guarantees of :mod:`svmproba.bootstrap.guarantee`, hold.
 
     Parameters
     ----------

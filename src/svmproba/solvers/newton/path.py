@@ -93,7 +93,7 @@ def _begin(problem, state, base):
         state.f[TARGET, a], state.f[BASE, a] = problem.targets[bag[a]], x
         largest = max(largest, x if x < np.inf else 0.0)
     for i in range(base.shape[0]):
-        # A hard margin is penalised as much as the dearest record.
+        # A hard margin is penalised as much as the most costly record.
         state.f[PENALTY, i] = min(base[i], largest)
     return np.int64(m), np.int64(m_plus)
 
