@@ -1,10 +1,9 @@
 """Support vector machines with calibrated probabilities.
 
-`BootstrapSVC` fits SVMs on bootstrap bags, for a grid of ``C``, and combines them. Its probabilities
-are vote shares, which measure how stable the sign of the score is, or, with
-``calibration="auto"``, estimates of :math:`P(y|x)` from out-of-bag scores. The threshold can be set
-to reach a true positive rate, with a guarantee on new samples. All estimators are scikit-learn
-classifiers.
+`BootstrapSVC` fits SVMs on bootstrap bags, for a grid of ``C``, and combines them. Its
+probabilities are vote shares, which measure how stable the sign of the score is, or, with
+``calibration="auto"``, probabilities of the label that are learned from out-of-bag scores. The
+threshold can be set to reach a true positive rate, with a guarantee on new samples.
 """
 
 from __future__ import annotations
