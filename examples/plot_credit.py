@@ -32,7 +32,7 @@ X[["status", "duration", "purpose", "amount", "age"]].head()
 # Fit
 # ---
 # ``make_preprocessor`` imputes missing values, one-hot encodes categories and standardises numbers.
-# Any other ``ColumnTransformer`` works too. The probabilities will be multiplied with costs, so
+# Any other ``ColumnTransformer`` works too. The probabilities will be multiplied by costs, so
 # ``calibration`` is set. Bad loans are the class of interest, ``pos_label``.
 
 from sklearn.pipeline import make_pipeline
