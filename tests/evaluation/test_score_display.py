@@ -177,7 +177,7 @@ def test_constant_scores_can_be_drawn():
 
 def test_one_class_can_be_drawn():
     display = ScoreHistogramDisplay.from_predictions([1, 1], [-1.0, 2.0])
-    assert legend(display)[1] == ["negative\nno records", "1\nTPR 0.500, 1 of 2"]
+    assert legend(display)[1] == ["negative\nno samples", "1\nTPR 0.500, 1 of 2"]
     assert np.isnan(display.rates[1])
 
 
@@ -203,5 +203,5 @@ def test_bars_leave_room_for_the_legend():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="scores must hold 2 records"):
+    with pytest.raises(ValueError, match="scores must hold 2 samples"):
         ScoreHistogramDisplay.from_predictions([0, 1], [1.0, 2.0, 3.0])
