@@ -11,7 +11,7 @@ import svmproba
 @pytest.fixture
 def received(monkeypatch):
     """What the page was made of."""
-    import svmproba.evaluation._report as page
+    import svmproba.evaluation.report as page
 
     found = {}
 
