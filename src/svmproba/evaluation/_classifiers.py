@@ -15,20 +15,11 @@ from svmproba.evaluation._rates import curve_of_blocks, rates_at
 
 
 class Levels(NamedTuple):
-    """The number that decides the class of each sample, and the threshold for it.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        At or above the threshold the sample is called positive.
-    threshold : float
-    name : str
-        What the values are.
-    """
+    """The number that decides the class of each sample: positive at or above the threshold."""
 
     values: Floats
     threshold: float
-    name: str
+    name: str  # of the values
 
 
 def last_step(estimator: Any) -> Any:

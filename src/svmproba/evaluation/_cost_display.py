@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
+@dataclass(eq=False, repr=False)
 class CostCurveDisplay:
     """Mean cost against the threshold of the probability.
 
@@ -73,20 +75,12 @@ class CostCurveDisplay:
     (0.25, (0.25, 0.25))
     """
 
-    def __init__(
-        self,
-        curve: CostCurve,
-        *,
-        optimal_threshold: float | None = None,
-        cost_by_sample: float | None = None,
-        name: str | None = None,
-        pos_label: Label = None,
-    ) -> None:
-        self.curve = curve
-        self.optimal_threshold = optimal_threshold
-        self.cost_by_sample = cost_by_sample
-        self.name = name
-        self.pos_label = pos_label
+    curve: CostCurve
+    _: KW_ONLY
+    optimal_threshold: float | None = None
+    cost_by_sample: float | None = None
+    name: str | None = None
+    pos_label: Label = None
 
     @property
     def cheapest(self) -> tuple[float, float]:
@@ -112,10 +106,6 @@ class CostCurveDisplay:
             Name in the legend, instead of the stored one.
         color : str
             Any matplotlib colour.
-
-        Returns
-        -------
-        CostCurveDisplay
         """
         self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
@@ -188,10 +178,6 @@ class CostCurveDisplay:
             Name in the legend, by default the estimator's class.
         **kwargs
             Passed to :meth:`from_predictions`, such as the costs.
-
-        Returns
-        -------
-        CostCurveDisplay
         """
         column, positive = column_of(estimator, pos_label)
         name = name or type(last_step(estimator)).__name__
@@ -224,10 +210,6 @@ class CostCurveDisplay:
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        CostCurveDisplay
         """
         given = (tp_cost, tn_cost, fn_cost, fp_cost)
         costs: Any = dict(zip(COSTS, given, strict=True))

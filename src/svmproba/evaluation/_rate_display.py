@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -53,6 +54,7 @@ SERIES = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class RateDisplay:
     """Rates and mean squared errors of both classes against the threshold, or against a rate.
 
@@ -94,22 +96,13 @@ class RateDisplay:
     ['tnr', 'tpr']
     """
 
-    def __init__(
-        self,
-        curve: RateCurve,
-        *,
-        threshold: float | None = None,
-        class_names: tuple[str, str] = ("negative", "positive"),
-        n_samples: tuple[int, int] | None = None,
-        confidence: float = 0.95,
-        threshold_name: str = "threshold of the score",
-    ) -> None:
-        self.curve = curve
-        self.threshold = threshold
-        self.class_names = class_names
-        self.n_samples = n_samples
-        self.confidence = confidence
-        self.threshold_name = threshold_name
+    curve: RateCurve
+    _: KW_ONLY
+    threshold: float | None = None
+    class_names: tuple[str, str] = ("negative", "positive")
+    n_samples: tuple[int, int] | None = None
+    confidence: float = 0.95
+    threshold_name: str = "threshold of the score"
 
     def plot(
         self,
@@ -125,10 +118,6 @@ class RateDisplay:
             Axes to draw on; ``None`` makes a figure.
         against : {"threshold", "tpr", "tnr"}, default="threshold"
             Quantity on the horizontal axis: the threshold, or the rate of one class.
-
-        Returns
-        -------
-        RateDisplay
         """
         if against not in ("threshold", "tpr", "tnr"):
             raise ValueError(f"against must be 'threshold', 'tpr' or 'tnr', got {against!r}")
@@ -240,10 +229,6 @@ class RateDisplay:
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        RateDisplay
         """
         model = last_step(estimator)
         if not is_ensemble(model):
@@ -309,10 +294,6 @@ class RateDisplay:
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        RateDisplay
         """
         positive = is_positive(y_true, pos_label)
         return cls(

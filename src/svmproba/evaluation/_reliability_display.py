@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay:
     """Reliability diagram with exact limits, and a histogram of the probabilities.
 
@@ -57,18 +59,11 @@ class ReliabilityDisplay:
     'observed share of 1'
     """
 
-    def __init__(
-        self,
-        curve: ReliabilityCurve,
-        proba: ArrayLike,
-        *,
-        name: str | None = None,
-        pos_label: Label = None,
-    ) -> None:
-        self.curve = curve
-        self.proba = proba
-        self.name = name
-        self.pos_label = pos_label
+    curve: ReliabilityCurve
+    proba: ArrayLike
+    _: KW_ONLY
+    name: str | None = None
+    pos_label: Label = None
 
     def plot(
         self,
@@ -90,10 +85,6 @@ class ReliabilityDisplay:
             Whether to draw the histogram below the diagram.
         color : str
             Any matplotlib colour.
-
-        Returns
-        -------
-        ReliabilityDisplay
         """
         self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
@@ -168,10 +159,6 @@ class ReliabilityDisplay:
             Name in the legend, by default the estimator's class and the confidence.
         **kwargs
             Passed to :meth:`from_predictions`.
-
-        Returns
-        -------
-        ReliabilityDisplay
         """
         column, positive = column_of(estimator, pos_label)
         return cls.from_predictions(
@@ -209,10 +196,6 @@ class ReliabilityDisplay:
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        ReliabilityDisplay
         """
         curve = reliability_curve(
             y_true,

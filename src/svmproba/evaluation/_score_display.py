@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,7 @@ def member_votes(estimator: Any, X: Any, pos_label: Label) -> tuple[Floats, floa
     return (scores, threshold) if pos_label == own_label(estimator) else (-scores, -threshold)
 
 
+@dataclass(eq=False, repr=False)
 class ScoreHistogramDisplay:
     """Histograms of scores, one for each true class, and a threshold that can be moved.
 
@@ -92,22 +94,13 @@ class ScoreHistogramDisplay:
     (1.0, 1.0)
     """
 
-    def __init__(
-        self,
-        negative: Floats,
-        positive: Floats,
-        *,
-        threshold: float = 0.0,
-        class_names: tuple[str, str] = ("negative", "positive"),
-        score_name: str = "score",
-        counted: str = "samples",
-    ) -> None:
-        self.negative = negative
-        self.positive = positive
-        self.threshold = threshold
-        self.class_names = class_names
-        self.score_name = score_name
-        self.counted = counted
+    negative: Floats
+    positive: Floats
+    _: KW_ONLY
+    threshold: float = 0.0
+    class_names: tuple[str, str] = ("negative", "positive")
+    score_name: str = "score"
+    counted: str = "samples"
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -125,10 +118,6 @@ class ScoreHistogramDisplay:
             Axes to draw on; ``None`` makes a figure.
         bins : int, default=40
             Number of bins over the range of all scores; the threshold is an edge.
-
-        Returns
-        -------
-        ScoreHistogramDisplay
         """
         self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
@@ -147,17 +136,7 @@ class ScoreHistogramDisplay:
         return self
 
     def move_threshold(self, threshold: float) -> ScoreHistogramDisplay:
-        """Move the threshold of a drawn display; the rates follow.
-
-        Parameters
-        ----------
-        threshold : float
-            The new threshold, on the axis of the scores.
-
-        Returns
-        -------
-        ScoreHistogramDisplay
-        """
+        """Move the threshold of a drawn display; the rates follow."""
         self.threshold = threshold
         self._write_legend()
         move_line(self.threshold_line_, threshold)
@@ -210,10 +189,6 @@ class ScoreHistogramDisplay:
             Class of interest, by default the estimator's ``pos_label`` or larger class.
         **kwargs
             Passed to :meth:`from_predictions`.
-
-        Returns
-        -------
-        ScoreHistogramDisplay
         """
         _, positive = column_of(estimator, pos_label)
         if members:
@@ -256,10 +231,6 @@ class ScoreHistogramDisplay:
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        ScoreHistogramDisplay
         """
         positive = is_positive(y_true, pos_label)
         values = check_scores(positive, scores)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class VoteHistogramDisplay:
     """Histogram of the members' scores of one sample, coloured by vote.
 
@@ -62,16 +64,10 @@ class VoteHistogramDisplay:
     0.5
     """
 
-    def __init__(
-        self,
-        scores: ArrayLike,
-        *,
-        threshold: float = 0.0,
-        class_names: tuple[str, str] = ("negative", "positive"),
-    ) -> None:
-        self.scores = scores
-        self.threshold = threshold
-        self.class_names = class_names
+    scores: ArrayLike
+    _: KW_ONLY
+    threshold: float = 0.0
+    class_names: tuple[str, str] = ("negative", "positive")
 
     @property
     def share(self) -> float:
@@ -87,10 +83,6 @@ class VoteHistogramDisplay:
             Axes to draw on; ``None`` makes a figure.
         bins : int, default=30
             Number of bins over the range of the scores; the threshold is an edge.
-
-        Returns
-        -------
-        VoteHistogramDisplay
         """
         self.ax_ = ax = axes_or_new(ax)
         from matplotlib.ticker import MaxNLocator
@@ -117,17 +109,7 @@ class VoteHistogramDisplay:
         return self
 
     def move_threshold(self, threshold: float) -> VoteHistogramDisplay:
-        """Move the threshold of a drawn display; colours and shares follow.
-
-        Parameters
-        ----------
-        threshold : float
-            The new threshold, on the axis of the scores.
-
-        Returns
-        -------
-        VoteHistogramDisplay
-        """
+        """Move the threshold of a drawn display; colours and shares follow."""
         self.threshold = threshold
         self._draw_votes()
         move_line(self.threshold_line_, threshold)
@@ -174,10 +156,6 @@ class VoteHistogramDisplay:
             Names of the negative and the positive class, by default the labels.
         **kwargs
             Passed to :meth:`from_predictions`.
-
-        Returns
-        -------
-        VoteHistogramDisplay
         """
         _, positive = column_of(estimator, pos_label)
         scores, threshold = member_votes(estimator, X, positive)
@@ -205,10 +183,6 @@ class VoteHistogramDisplay:
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        VoteHistogramDisplay
         """
         values = np.asarray(scores, dtype=np.float64)
         if values.ndim != 1 or values.size == 0:

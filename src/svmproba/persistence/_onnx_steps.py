@@ -40,12 +40,12 @@ class Table(NamedTuple):
     is_text: list[bool]
 
     def numbers(self, graph: Graph) -> str:
-        """All columns as one tensor of numbers."""
+        """Join all columns to one tensor of numbers."""
         if self.whole is not None:
             return self.whole
         if any(self.is_text):
             name = self.columns[self.is_text.index(True)]
-            raise ValueError(f"text in column {name!r} reaches the model: encode it first.")
+            raise ValueError(f"column {name!r} holds text: encode it first.")
         return graph.add("Concat", *self.columns, axis=1)
 
     def take(self, graph: Graph, chosen: list[int]) -> Table:
@@ -56,7 +56,7 @@ class Table(NamedTuple):
 
 
 def open_inputs(graph: Graph, steps: list[Any], kind: type) -> tuple[list[Any], Table]:
-    """Declare the inputs of the graph, and the table that they make, for its first step."""
+    """Declare the inputs of the graph; return them and the table that they form."""
     from onnx import TensorProto, helper
 
     number = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
@@ -89,7 +89,7 @@ def _as_double(graph: Graph, name: str, kind: type) -> str:
 
 
 def _branches(transformer: ColumnTransformer) -> list[tuple[Any, list[int]]]:
-    """Fitted parts of a ColumnTransformer with the places of their columns, in output order."""
+    """Fitted parts of a ColumnTransformer and their columns, in the order of the output."""
     places = transformer._transformer_to_input_indices
     return [
         (part, [int(k) for k in places[name]])
@@ -99,7 +99,7 @@ def _branches(transformer: ColumnTransformer) -> list[tuple[Any, list[int]]]:
 
 
 def _text_columns(first: Any) -> set[int]:
-    """Columns that a OneHotEncoder knows texts of."""
+    """Columns for which a OneHotEncoder has text categories."""
     if isinstance(first, ColumnTransformer):
         branches = _branches(first)
         return {chosen[k] for part, chosen in branches for k in _text_columns(part)}
@@ -112,7 +112,7 @@ def _text_columns(first: Any) -> set[int]:
 
 
 def _first_texts(steps: list[Any]) -> set[int]:
-    """Columns with text at the first step: only an imputer leaves them for a later one."""
+    """Columns of the input that hold text; imputers keep the columns, so look behind them."""
     for step in steps:
         if not isinstance(step, SimpleImputer):
             return _text_columns(step)
@@ -134,8 +134,8 @@ def step_graph(graph: Graph, step: Any, table: Table) -> Table:
             return build(graph, step, table)
     names = ", ".join(sorted(kind.__name__ for kind in _GRAPHS))
     raise ValueError(
-        f"{type(step).__name__} cannot be exported to ONNX, only {names}: export the last step "
-        f"alone, to_onnx(model[-1]), and prepare the records before."
+        f"{type(step).__name__} cannot be exported to ONNX, only {names}. Export the last step "
+        f"alone, to_onnx(model[-1]), and transform the samples before."
     )
 
 
@@ -198,7 +198,7 @@ def _imputer(graph: Graph, step: SimpleImputer, table: Table) -> Table:
         return Table(None, columns, table.is_text)
     values = np.asarray(step.statistics_, dtype=np.float64)
     rows, known = table.numbers(graph), np.flatnonzero(~np.isnan(values))
-    if len(known) < len(values):  # columns without any number are left out
+    if len(known) < len(values):  # the imputer drops columns without any number
         rows, values = graph.columns(rows, known), values[known]
     return Table(_fill(graph, rows, values), [], [])
 
@@ -224,8 +224,8 @@ def _one_hot(graph: Graph, step: OneHotEncoder, table: Table) -> Table:
         if column.is_text and column.is_text[0]:
             if not all(isinstance(value, str) for value in known):
                 raise ValueError(
-                    "a OneHotEncoder that knows text and missing values in one column cannot be "
-                    "exported to ONNX: put a SimpleImputer before it."
+                    "a OneHotEncoder with text and missing values in one column cannot be exported "
+                    "to ONNX: put a SimpleImputer before it."
                 )
             hits = graph.add("Equal", column.columns[0], graph.texts([list(known)]))
         else:

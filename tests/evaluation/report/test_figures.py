@@ -24,7 +24,7 @@ def test_every_demand_has_the_counts_of_with_rate(model, new_data, counts):
         assert steps["oob_tnr"][place] == pytest.approx(moved.oob_tnr_, abs=1e-5)
 
 
-def test_a_pipeline_is_judged_on_its_raw_input(pipeline, new_data, counts):
+def test_a_pipeline_gets_its_raw_input(pipeline, new_data, counts):
     X, y = new_data
     figures = report_figures(pipeline, X, y)
     assert figures["names"]["positive"] == "no"
@@ -58,7 +58,7 @@ def test_costs_of_the_model_decide(calibrated, new_data, counts):
     assert (figures["costs"]["fn"], figures["costs"]["given"]) == (9, True)
 
 
-def test_costs_that_are_only_told_decide_nothing(calibrated, new_data, counts):
+def test_costs_in_about_decide_nothing(calibrated, new_data, counts):
     X, y = new_data
     figures = report_figures(calibrated, X, y, {"costs": {"fn": 9.0, "fp": 1.0}})
     present = figures["present"]
@@ -80,10 +80,13 @@ def test_measures_are_those_of_scikit_learn(calibrated, new_data):
     assert sum(quality["counts"]) == sum(point["n"] for point in quality["curve"]) == len(y)
 
 
-def test_close_calls_flip_at_the_demand_they_tell(model, new_data):
+def test_the_nearest_records_flip_at_the_target_rate_they_state(model, new_data):
     X, y = new_data
     near = report_figures(model, X, y)["near"]
-    assert len(near["rows"]) == 20
+    distance = np.abs(model.predict_proba(X)[:, 1] - model.proba_threshold_)
+    listed = [int(row["name"]) - 1 for row in near["rows"]]
+    assert max(distance[listed]) <= min(np.delete(distance, listed))
+    assert near["n_close"] == np.sum(distance <= 0.05)
     assert not near["named"]
     for row in near["rows"]:
         record = X[[int(row["name"]) - 1]]

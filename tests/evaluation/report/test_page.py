@@ -20,7 +20,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{ 7 * 7 }}"
 
 
 @pytest.mark.parametrize("fitted", ["costs", "jackknife+"])
-def test_out_of_bag_rates_at_the_present_threshold_are_told(data, new_data, fitted):
+def test_out_of_bag_rates_at_the_current_threshold_are_shown(data, new_data, fitted):
     model = ThresholdBootstrapSVC(0.9, guarantee="jackknife+", **SMALL).fit(*data)
     about = None
     if fitted == "costs":
@@ -38,7 +38,7 @@ def test_out_of_bag_rates_at_the_present_threshold_are_told(data, new_data, fitt
 
 
 @pytest.mark.filterwarnings("ignore:The members give all records the same score:UserWarning")
-def test_the_page_tells_what_to_know(data, new_data):
+def test_the_page_shows_warnings(data, new_data):
     X, y = data
     rare = np.flatnonzero((y == "no") | (np.cumsum(y == "yes") <= 8))
     model = BootstrapSVC(**SMALL, calibration="platt").fit(X[rare] * [0.1, 1.0], y[rare])

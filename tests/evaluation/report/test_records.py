@@ -83,7 +83,7 @@ def test_records_held_out_for_a_guarantee_are_not_training_records(data):
     assert "this is proven from" in page
 
 
-def test_little_bootstraps_cannot_tell_their_records(data, new_data):
+def test_little_bootstraps_do_not_recognise_their_records(data, new_data):
     model = BootstrapSVC(**SMALL, resample="blb", subset_exponent=0.9).fit(*data)
     figures = report_figures(model, *new_data)
     assert (figures["n_trained_on"], figures["out_of_bag"]) == (0, False)

@@ -103,9 +103,8 @@ def _present(ensemble: Any, records: Records) -> dict[str, Any]:
 def _findings(ensemble: Any, records: Records, X: Any, names: tuple[str, str]) -> list[str]:
     """Warnings to read before the page is relied on."""
     calls = records.calls
-    usual = ensemble.costs_ is None and np.ndim(ensemble.threshold_) == 0
-    usual = usual and ensemble._jackknife is None
-    usual = usual and ensemble.threshold_ == 0 and ensemble.proba_threshold_ == 0.5
+    usual = ensemble.costs_ is None and ensemble._jackknife is None
+    usual = usual and np.array_equal(ensemble.threshold_, 0) and ensemble.proba_threshold_ == 0.5
     found = check_size(calls, names)
     found += check_calls(calls, names, REMEDY if usual else REMEDY_ASKED, usual)
     found += check_probabilities(records.positive, records.proba)

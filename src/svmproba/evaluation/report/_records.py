@@ -25,34 +25,17 @@ MAX_COLUMNS = 1000
 
 
 class Records(NamedTuple):
-    """Records that can be evaluated, and their predictions.
+    """Records that can be evaluated, and their predictions; arrays of shape (n,)."""
 
-    Attributes
-    ----------
-    rows : table of shape (n, n_columns)
-        As the ensemble sees them.
-    positive : ndarray of bool of shape (n,)
-        Which belong to the class of interest.
-    proba, level : ndarray of shape (n,)
-        Probability of that class, and the number that decides the class at every threshold.
-    called : ndarray of bool of shape (n,)
-        Which are called positive at the current threshold.
-    place : ndarray of int of shape (n,)
-        Their rows in the given table.
-    n_trained_on : int
-        How many of them are training records.
-    out_of_bag : bool
-        Whether training records are predicted only by the bags that left them out. False if that is
-        not possible, or if training records cannot be recognised.
-    """
-
-    rows: Any
+    rows: Any  # as the ensemble sees them
     positive: Bools
-    proba: Floats
-    level: Floats
-    called: Bools
-    place: NDArray[np.intp]
+    proba: Floats  # of the class of interest
+    level: Floats  # the number that decides the class at every threshold
+    called: Bools  # called positive at the current threshold
+    place: NDArray[np.intp]  # row in the given table
     n_trained_on: int
+    #: Whether training records are predicted only by the bags that left them out. False if that is
+    #: not possible, or if training records cannot be recognised.
     out_of_bag: bool
 
     @property
@@ -63,19 +46,9 @@ class Records(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Results at every target rate of `DEMANDS`, arrays of shape (n_demands,).
+    """Results at every target rate of `DEMANDS`, arrays of shape (n_demands,)."""
 
-    Attributes
-    ----------
-    threshold : ndarray
-        Threshold by ``with_rate(tpr=demand, exceed=False)``: of the probabilities if they are
-        calibrated, otherwise of the scores.
-    oob_tpr, oob_tnr : ndarray
-        Rates out of bag.
-    tp, fp : ndarray of int
-        Records of the class of interest, and others, that are called positive.
-    """
-
+    #: By ``with_rate(tpr=demand, exceed=False)``, of calibrated probabilities or else of scores.
     threshold: Floats
     oob_tpr: Floats
     oob_tnr: Floats
