@@ -124,12 +124,12 @@ def test_scores_of_any_classifier(data):
 def test_moving_the_threshold_moves_line_and_rates():
     y, scores = [0, 0, 0, 1, 1], np.array([-2.0, -1.0, 0.5, 0.2, 1.0])
     display = ScoreHistogramDisplay.from_predictions(y, scores)
-    assert legend(display) == ("threshold at 0", ["0\nTNR 0.667, 2 of 3", "1\nTPR 1.000, 2 of 2"])
+    assert legend(display) == ("at threshold 0", ["0\nTNR 0.667, 2 of 3", "1\nTPR 1.000, 2 of 2"])
     before = heights(display.ax_)
     assert display.move_threshold(-1.5) is display
     assert list(display.threshold_line_.get_xdata()) == [-1.5, -1.5]
     assert legend(display) == (
-        "threshold at −1.5",
+        "at threshold −1.5",
         ["0\nTNR 0.333, 1 of 3", "1\nTPR 1.000, 2 of 2"],
     )
     assert heights(display.ax_) == before

@@ -49,7 +49,7 @@ def own_label(estimator: Any) -> Label:
     return label
 
 
-def class_names(estimator: Any, pos_label: Label = None) -> tuple[str, str]:
+def class_names_of(estimator: Any, pos_label: Label = None) -> tuple[str, str]:
     """Labels of the negative and the positive class of an estimator, as text."""
     column, label = column_of(estimator, pos_label)
     return str(estimator.classes_[1 - column]), str(label)
@@ -72,6 +72,15 @@ def is_ensemble(model: Any) -> bool:
 def is_calibrated(model: Any) -> bool:
     """Whether its probabilities are calibrated, and not vote shares at its threshold."""
     return getattr(model, "calibrator_", None) is not None
+
+
+def single_threshold(ensemble: Any) -> float | None:
+    """Threshold of calibrated probabilities, or else of scores; None if it is not a single one."""
+    calibrated = is_calibrated(ensemble)
+    threshold = ensemble.proba_threshold_ if calibrated else ensemble.threshold_
+    # Costs set a threshold of the vote shares, which is no threshold of the scores.
+    scores_decide = calibrated or ensemble.costs_ is None
+    return float(threshold) if scores_decide and np.ndim(threshold) == 0 else None
 
 
 def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:

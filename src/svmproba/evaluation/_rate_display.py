@@ -10,14 +10,15 @@ from numpy.typing import ArrayLike
 
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.evaluation._classifiers import class_names as class_names_of
 from svmproba.evaluation._classifiers import (
     class_names_in,
+    class_names_of,
     is_calibrated,
     is_ensemble,
     last_step,
     own_label,
     rate_curve_on,
+    single_threshold,
 )
 from svmproba.evaluation._drawing import (
     NEGATIVE_COLOR,
@@ -208,7 +209,6 @@ class RateDisplay:
         *,
         class_names: tuple[str, str] | None = None,
         confidence: float = 0.95,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> RateDisplay:
         """Draw the rates of a fitted bootstrap ensemble, out of bag or on new samples.
@@ -226,7 +226,6 @@ class RateDisplay:
             Names of the negative and the positive class, by default the labels.
         confidence : float, default=0.95
             Confidence of the limits of the rates on new samples.
-        ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
         """
@@ -238,13 +237,8 @@ class RateDisplay:
             )
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither")
-        calibrated = is_calibrated(model)
-        threshold, where = (
-            (model.proba_threshold_, "probability") if calibrated else (model.threshold_, "scores")
-        )
-        # Costs set a threshold of the vote shares, which is no threshold of the scores.
-        scores_decide = calibrated or model.costs_ is None
-        threshold = float(threshold) if np.ndim(threshold) == 0 and scores_decide else None
+        threshold = single_threshold(model)
+        where = "probability" if is_calibrated(model) else "scores"
         curve, n_samples, measured = model.rate_curve(), None, "out of bag"
         if y is not None:
             positive = is_positive(y, own_label(estimator))
@@ -260,7 +254,7 @@ class RateDisplay:
             n_samples=n_samples,
             confidence=confidence,
             threshold_name=f"threshold of the {where}, {measured}",
-        ).plot(ax, **kwargs)
+        ).plot(**kwargs)
 
     @classmethod
     def from_predictions(

@@ -155,7 +155,7 @@ class ScoreHistogramDisplay:
             if scores.size and self.counted == "samples":
                 text += f", {rate * scores.size:.0f} of {scores.size}"
             labels.append(f"{shortened(name)}\n{text}")
-        title = f"threshold at {number(self.threshold)}"
+        title = f"at threshold {number(self.threshold)}"
         write_legend(self.ax_, self._bars, labels, title=title, loc="upper center", ncols=2)
 
     @classmethod

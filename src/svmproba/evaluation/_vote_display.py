@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba.bootstrap.votes import vote_shares
-from svmproba.evaluation._classifiers import class_names as class_names_of
-from svmproba.evaluation._classifiers import column_of
+from svmproba.evaluation._classifiers import class_names_of, column_of
 from svmproba.evaluation._drawing import (
     NEGATIVE_COLOR,
     POSITIVE_COLOR,

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from svmproba.evaluation._calibration import calibration_error
 from svmproba.evaluation._checks import check_calls, check_columns, check_probabilities, check_size
-from svmproba.evaluation._classifiers import is_calibrated
+from svmproba.evaluation._classifiers import is_calibrated, single_threshold
 from svmproba.evaluation._limits import auc_limits, mean_limits
 from svmproba.evaluation._metrics import class_mse, mse
 from svmproba.evaluation.report._model import class_names, drivers, facts
@@ -83,9 +83,6 @@ def report_figures(
 def _present(ensemble: Any, records: Records) -> dict[str, Any]:
     """Results at the current threshold."""
     tp, fp, n_plus, n_minus = records.calls
-    threshold: Any = ensemble.proba_threshold_ if is_calibrated(ensemble) else ensemble.threshold_
-    scores_decide = is_calibrated(ensemble) or ensemble.costs_ is None
-    one_threshold = scores_decide and np.ndim(threshold) == 0 and ensemble._jackknife is None
     return {
         "tp": tp,
         "fp": fp,
@@ -94,7 +91,7 @@ def _present(ensemble: Any, records: Records) -> dict[str, Any]:
         "precision": shares_with_limits(tp, tp + fp),
         "oob_tpr": ensemble.oob_tpr_,
         "oob_tnr": ensemble.oob_tnr_,
-        "threshold": threshold if one_threshold else None,
+        "threshold": single_threshold(ensemble) if ensemble._jackknife is None else None,
         "proba_threshold": ensemble.proba_threshold_,
         "per_thousand": _thousand(np.array([tp, n_plus - tp, fp, n_minus - fp])),
     }
