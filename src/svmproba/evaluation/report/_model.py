@@ -104,7 +104,7 @@ def facts(model: Any) -> list[tuple[str, str]]:
         ("Trained on", training_size(ensemble)),
         ("Columns", columns),
         ("Bags", f"{n_bags}"),
-        ("Support vector machines", f"{n_theta * n_bags}"),
+        ("SVMs", f"{n_theta * n_bags}"),
         ("Kernel", " and ".join(dict.fromkeys(ensemble.thetas_["kernel"].tolist()))),
         ("C", _range(np.unique(C))),
     ]

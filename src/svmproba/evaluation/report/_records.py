@@ -86,7 +86,7 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
         raise ValueError(f"y must hold both classes {classes!r}, got {labels.tolist()[0]!r} only.")
     proba = ensemble.predict_proba(rows)[:, ensemble._plus]
     given, trained, recognised = training_records(ensemble, rows, positive)
-    # The threshold of jackknife+ differs from record to record: levels do not tell the call.
+    # The threshold of jackknife+ differs from record to record: levels do not decide.
     out_of_bag = recognised and (ensemble._jackknife is None or not len(given))
     if out_of_bag and len(given):
         level[given] = ensemble._oob_levels()[trained]
@@ -141,7 +141,7 @@ def training_records(
                 pairs.append((block.start + j, known[candidates[0]]))
     given, trained = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     if np.array_equal(given, known) and np.array_equal(trained, known):
-        # The tables are in the same order: this also tells the records that were not compared.
+        # The tables are in the same order, so the records that were not compared match as well.
         every = np.union1d(every, np.flatnonzero(ensemble.counts_.all(axis=0)))
         if every[-1] < len(positive) and np.array_equal(positive[every], ensemble._positive[every]):
             return every, every, True
