@@ -74,7 +74,7 @@ def test_disagreement_is_warned_of():
 
 
 def test_a_single_class_gives_its_smoothed_share():
-    with pytest.warns(UserWarning, match="All 8 records"):
+    with pytest.warns(UserWarning, match="All 8 calibration samples"):
         link = GaussianLink().fit(SCORES, np.ones(8, bool))
     np.testing.assert_allclose(link.predict([-1, 3]), 9 / 10)
 

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.estimators._validation import Floats
 from svmproba.links._sollich import margin_variance
-from svmproba.links._sollich_posterior import hinge_log_likelihood, sample_posterior
+from svmproba.links._sollich_posterior import sample_posterior
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows, kernel_diagonal
@@ -57,11 +57,12 @@ def fit_spread(link: Any, machine: Machine, rng: np.random.Generator) -> Spread 
     bounds = machine.C if machine.weight is None else machine.C * machine.weight
     draws = sample_posterior(
         _dense(machine.rows),
-        hinge_log_likelihood(machine.signs, bounds),
+        machine.signs,
+        bounds,
+        np.append(machine.coef, machine.intercept),
         bias_scale=link.bias_scale,
         n_draws=link.n_draws,
         rng=rng,
-        start=np.append(machine.coef, machine.intercept),
     )
     even = (np.arange(len(draws)) + 0.5) / len(draws)
     return Spread(draws[:, :-1], draws[:, -1], ndtri(rng.permutation(even)))
