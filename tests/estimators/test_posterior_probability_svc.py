@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from svmproba import PosteriorProbabilitySVC
-from svmproba.links._coupling import couple
+from svmproba.links import couple
 
 
 def table(n=80, d=3, seed=0):
@@ -49,7 +49,7 @@ def test_radius_zero_without_duplicates_is_the_svm(data, new, C):
     model = small(radius=0.0, Cs=C, tol=1e-7).fit(X, y)
     twin = SVC(kernel="linear", C=C, tol=1e-6).fit(X, y)
     assert np.array_equal(model.soft_labels_[0], np.where(y == 1, 1.0, -1.0))
-    assert model.pair_scores(new)[:, 0] == pytest.approx(twin.decision_function(new), abs=2e-3)
+    assert model.member_scores(new) == pytest.approx(twin.decision_function(new), abs=2e-3)
     assert np.array_equal(model.predict_proba(new)[:, 1], twin.predict(new))
 
 
@@ -173,7 +173,7 @@ def test_cross_validation_counts_neighbours_within_the_training_part(data, near)
     for C in Cs:
         right = 0
         for train, test in splits:
-            f = small(Cs=C, **near).fit(X[train], y[train]).pair_scores(X[test])[:, 0]
+            f = small(Cs=C, **near).fit(X[train], y[train]).member_scores(X[test])
             right += ((f > 0) == (y[test] == 1)).sum()
         accuracy.append(right / len(y))
     assert model.cv_results_["accuracy"] == pytest.approx(accuracy)
@@ -203,10 +203,10 @@ def test_many_classes_window_by_loop():
     X, y = load_iris(return_X_y=True)
     labels = np.array(["a", "b", "c"])[y]
     model = small(radius=0.7).fit(X, labels)
-    assert model.pair_scores(X).shape == (150, 3)
+    assert model.member_scores(X).shape == (150, 3)
     assert np.isnan(model.soft_labels_[0, y == 2]).all()
     new = X[::7] + 0.05
-    scores = model.pair_scores(new)
+    scores = model.member_scores(new)
     P = model.predict_proba(new)
     for x, f, p in zip(new, scores, P, strict=True):
         near = ((X - x) ** 2).sum(axis=1) <= 0.49 + 1e-12
@@ -224,10 +224,10 @@ def test_many_classes_window_by_loop():
 def test_many_classes_score_is_coupled():
     X, y = load_iris(return_X_y=True)
     model = small(readout="score").fit(X, y)
-    r = np.clip((model.pair_scores(X) + 1) / 2, 0, 1)
+    r = np.clip((model.member_scores(X) + 1) / 2, 0, 1)
     assert model.predict_proba(X) == pytest.approx(couple(1 - r))
     pair = small(readout="score").fit(X[y != 1], y[y != 1])
-    assert model.pair_scores(X)[:, 1] == pytest.approx(pair.pair_scores(X)[:, 0], abs=1e-9)
+    assert model.member_scores(X)[:, 1] == pytest.approx(pair.member_scores(X), abs=1e-9)
     with pytest.raises(ValueError, match="decide needs two classes"):
         model.decide(X)
 

@@ -17,8 +17,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
 from svmproba import ProbabilitySVC
-from svmproba.estimators._cross_fit import class_scores
-from svmproba.estimators._pair_links import LINKS
+from svmproba.estimators._pair_links import LINKS, class_scores
 from svmproba.links import GaussianLink, PlattLink, SollichLink, couple
 
 X, y = make_classification(150, 5, n_informative=3, flip_y=0.1, random_state=3)
@@ -362,7 +361,7 @@ class TestEdges:
             ({"link": "probit"}, "link must be one of 'platt', .* got 'probit'"),
             ({"C_selection": "auc"}, "C_selection must be one of 'accuracy', .* got 'auc'"),
             ({"cv": 1}, "cv must be an integer >= 2, got 1"),
-            ({"cv": ShuffleSplit(3)}, "cv must hold out every record exactly once"),
+            ({"cv": ShuffleSplit(3)}, "cv must hold out every sample exactly once"),
             ({"Cs": -1.0}, r"Cs must be .* got -1\.0"),
             ({"tol": 0.0}, r"tol must be a number in \(0, 1\], got 0\.0"),
             ({"link_params": {"a": 1}}, r"link_params of link='platt' must be among \[\], got"),
