@@ -69,8 +69,8 @@ def test_calibrated_probabilities_stay_as_they_are():
 
 
 @pytest.mark.parametrize("ends", [slice(0, 1), slice(0, 9)])
-def test_one_record_against_the_order_is_enough_to_warn(ends):
-    """A single record of either class: the positives have the lowest scores."""
+def test_one_sample_against_the_order_is_enough_to_warn(ends):
+    """A single sample of either class: the positives have the lowest scores."""
     scores, positive = np.linspace(-2, 2, 10), np.zeros(10, dtype=bool)
     positive[ends] = True
     with pytest.warns(UserWarning, match="probability falls with the score"):

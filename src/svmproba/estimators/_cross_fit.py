@@ -42,25 +42,13 @@ def deal_folds(cv: Any, samples: Samples, rng: np.random.Generator) -> tuple[Pla
 
 
 class CrossFit(NamedTuple):
-    """SVMs of all pairs for every C, and the held-out scores.
+    """SVMs of all pairs for every C, trained on all samples, and the held-out scores."""
 
-    Attributes
-    ----------
-    coef : ndarray, shape (n_C, n_pairs, d)
-        Coefficients of the SVMs trained on all samples of their pair.
-    intercept, gap : ndarray, shape (n_C, n_pairs)
-        Their intercepts and relative duality gaps.
-    largest_gap : ndarray, shape (n_C,)
-        Largest gap among them and the SVMs of the folds.
-    held_out : ndarray, shape (n_C, n_pairs, n)
-        Scores of every sample by the SVMs that were trained without its fold.
-    """
-
-    coef: Floats
-    intercept: Floats
-    gap: Floats
-    largest_gap: Floats
-    held_out: Floats
+    coef: Floats  # (n_C, n_pairs, d)
+    intercept: Floats  # (n_C, n_pairs)
+    gap: Floats  # (n_C, n_pairs), relative duality gap
+    largest_gap: Floats  # (n_C,), among these SVMs and those of the folds
+    held_out: Floats  # (n_C, n_pairs, n), by SVMs trained without the sample's fold
 
 
 def cross_fit(

@@ -12,7 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import two_columns
-from svmproba.estimators._validation import Floats, check_sample_weight, join_weights
+from svmproba.estimators._validation import (
+    Floats,
+    join_weights,
+    leave_out_absent,
+    place_of_interest,
+)
 from svmproba.links import couple
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
@@ -23,21 +28,11 @@ Pair = tuple[int, int]
 
 
 class PairSamples(NamedTuple):
-    """Samples of one pair of classes.
+    """Samples of one pair of classes, arrays of shape (m,)."""
 
-    Attributes
-    ----------
-    places : ndarray of int, shape (m,)
-        Places of these samples among all.
-    positive : ndarray of bool, shape (m,)
-        Which of them belong to the second class.
-    weight : ndarray, shape (m,) or None
-        Factor on C for each sample.
-    """
-
-    places: Places
-    positive: Bools
-    weight: Floats | None
+    places: Places  # among all samples
+    positive: Bools  # which belong to the second class
+    weight: Floats | None  # factor on C
 
     @property
     def signs(self) -> Floats:
@@ -48,29 +43,14 @@ class PairSamples(NamedTuple):
 class Samples(NamedTuple):
     """Samples of positive weight, and the pairs of their classes.
 
-    Attributes
-    ----------
-    X : ndarray or CSR, shape (n, n_features)
-        Samples, or their kernel matrix (n, n).
-    label : ndarray of int, shape (n,)
-        Places of the labels among the classes.
-    classes : ndarray, shape (n_classes,)
-        Labels, sorted.
-    weight : ndarray, shape (n,) or None
-        Factor on C for each sample.
-    present : ndarray of int, shape (n,)
-        Places of these samples among those given.
-    n_given : int
-        Number of samples given.
-    pairs : list of tuple of two int
-        (0, 1), (0, 2), ..., (1, 2), ...; of two classes, the class of interest is the second.
+    Pairs are (0, 1), (0, 2), ..., (1, 2), ...; of two classes, the class of interest is the second.
     """
 
-    X: Rows
-    label: Places
-    classes: NDArray[Any]
-    weight: Floats | None
-    present: Places
+    X: Rows  # (n, n_features), or the kernel matrix (n, n)
+    label: Places  # (n,), places of the labels among the classes
+    classes: NDArray[Any]  # (n_classes,), sorted
+    weight: Floats | None  # (n,), factor on C
+    present: Places  # (n,), places of these samples among those given
     n_given: int
     pairs: list[Pair]
 
@@ -95,54 +75,27 @@ def encode_samples(
 ) -> Samples:
     """Leave out samples of weight 0, encode the labels, multiply sample and class weights."""
     check_classification_targets(y)
-    if pairwise and X.shape[0] != X.shape[1]:
-        raise ValueError(
-            f"X must be a square matrix of kernel values with kernel='precomputed', got shape "
-            f"{X.shape}."
-        )
-    weight, n_given = check_sample_weight(sample_weight, X), X.shape[0]
-    present = np.arange(n_given) if weight is None else np.flatnonzero(weight)
-    if len(present) < n_given:
-        X, y = X[present], y[present]
-        X = X[:, present] if pairwise else X
-        weight = None if weight is None else weight[present]
+    n_given = X.shape[0]
+    X, y, weight, present = leave_out_absent(X, y, sample_weight, pairwise=pairwise)
     classes, label = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y must have two classes or more, got one class: {classes.tolist()!r}.")
-    pairs = list(combinations(range(len(classes)), 2))
-    if pos_label is not None:
-        pairs = [_pair_of_interest(classes, pos_label)]
-    weight = join_weights(weight, class_weight, classes, y)
-    return Samples(X, label.astype(np.intp), classes, weight, present, n_given, pairs)
-
-
-def _pair_of_interest(classes: NDArray[Any], pos_label: object) -> Pair:
-    if len(classes) > 2:
+    if len(classes) > 2 and pos_label is not None:
         raise ValueError(f"pos_label must be None with {len(classes)} classes, got {pos_label!r}.")
-    plus = np.flatnonzero(classes == pos_label)
-    if len(plus) != 1:
-        raise ValueError(
-            f"pos_label must be None or one of the classes {classes.tolist()!r}, got {pos_label!r}."
-        )
-    return 1 - int(plus[0]), int(plus[0])
+    pairs = list(combinations(range(len(classes)), 2))
+    if len(classes) == 2 and place_of_interest(classes, pos_label) == 0:
+        pairs = [(1, 0)]
+    weight = join_weights(weight, class_weight, classes, y)
+    places = np.arange(n_given) if present is None else present
+    return Samples(X, label.astype(np.intp), classes, weight, places, n_given, pairs)
 
 
 class PairMembers(NamedTuple):
-    """Fitted SVMs of all pairs: one for each pair, or one for each pair and class weight.
+    """Fitted SVMs of all pairs: one for each pair, or one for each pair and class weight."""
 
-    Attributes
-    ----------
-    feature_map : FeatureMap
-        Map from samples to rows.
-    coef : ndarray, shape (n_pairs, d) or (n_pairs, n_weights, d)
-        Coefficients for the rows.
-    intercept : ndarray, shape (n_pairs,) or (n_pairs, n_weights)
-        Intercepts.
-    """
-
-    feature_map: FeatureMap
-    coef: Floats
-    intercept: Floats
+    feature_map: FeatureMap  # from samples to rows
+    coef: Floats  # (n_pairs, d) or (n_pairs, n_weights, d), for the rows
+    intercept: Floats  # (n_pairs,) or (n_pairs, n_weights)
 
     def blocks(self, X: Rows, width: int) -> Iterator[tuple[slice, Rows]]:
         """Rows of new samples, block by block; `width` is the number of floats per sample."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from numbers import Integral
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,17 +18,6 @@ from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import Floats, check_grid_parameters, check_integer
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
-
-
-def warn_of_gaps(gap: Floats, tol: float) -> None:
-    """Warn of SVMs that did not converge."""
-    open_gaps = gap[~(gap <= tol)]
-    if open_gaps.size:
-        message = (
-            f"{open_gaps.size} of {gap.size} SVMs did not reach a relative duality gap of "
-            f"tol={tol}; the largest is {open_gaps.max():.2g}."
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
 class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from svmproba.estimators._cross_fit import deal_folds
 from svmproba.estimators._pairs import Bools, Pair, PairSamples, Samples, join_pairs
-from svmproba.estimators._pairwise_svc import PairwiseSVC, warn_of_gaps
+from svmproba.estimators._pairwise_svc import PairwiseSVC
 from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
     Floats,
@@ -19,6 +19,7 @@ from svmproba.estimators._validation import (
     check_number,
     check_option,
     explain_names_of_svc,
+    warn_of_gaps,
 )
 from svmproba.links._neighbours import neighbour_counts, soft_labels
 from svmproba.solvers.features import FeatureMap

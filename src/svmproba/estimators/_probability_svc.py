@@ -18,7 +18,7 @@ from svmproba.estimators._pair_links import (
     warn_of_order,
 )
 from svmproba.estimators._pairs import Samples, join_pairs
-from svmproba.estimators._pairwise_svc import PairwiseSVC, warn_of_gaps
+from svmproba.estimators._pairwise_svc import PairwiseSVC
 from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from svmproba.estimators._records import check_records
 from svmproba.estimators._score_spread import Trained, fit_spread, kernel_rest, link_proba
@@ -28,6 +28,7 @@ from svmproba.estimators._validation import (
     check_gammas,
     check_option,
     explain_names_of_svc,
+    warn_of_gaps,
 )
 from svmproba.solvers.kernels import Rows
 

@@ -83,18 +83,9 @@ def _margin_rows(svm: Trained) -> Floats:
 def link_proba(
     link: Any, scores: Floats, rows: Rows, rest: Floats, spread: Spread | None
 ) -> Floats:
-    """Probability (n,) of the second class of a pair.
+    """Probability (n,) of the second class of a pair for scores (n,) and rows (n, d) of samples.
 
-    Parameters
-    ----------
-    link : link
-        Fitted link.
-    scores, rest : ndarray, shape (n,)
-        Scores of the SVM, and see `kernel_rest`.
-    rows : ndarray or CSR, shape (n, d)
-        Rows of the samples.
-    spread : Spread or None
-        The result of `fit_spread`.
+    `rest` (n,) comes from `kernel_rest`, `spread` from `fit_spread`.
     """
     if spread is None:
         P: Floats = link.predict(scores)

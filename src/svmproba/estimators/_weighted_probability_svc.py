@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from svmproba.estimators._cross_fit import deal_folds
 from svmproba.estimators._pairs import Bools, PairSamples, Samples, join_pairs
-from svmproba.estimators._pairwise_svc import PairwiseSVC, warn_of_gaps
+from svmproba.estimators._pairwise_svc import PairwiseSVC
 from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
     Floats,
@@ -17,6 +17,7 @@ from svmproba.estimators._validation import (
     check_gammas,
     check_option,
     explain_names_of_svc,
+    warn_of_gaps,
 )
 from svmproba.links._weight_path import READOUTS, even_weights, fit_weight_paths, read_probability
 from svmproba.solvers.ensemble import Ensemble

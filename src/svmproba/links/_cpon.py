@@ -89,18 +89,9 @@ class CponLink(Link):
     def uniformity(self, scores: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
         """Test the beta distributions of the positive and of the negative scores.
 
-        Parameters
-        ----------
-        scores : array-like, shape (n,)
-            Scores of samples of both classes.
-        positive : array-like of bool, shape (n,)
-            Which samples belong to the class of interest.
-
-        Returns
-        -------
-        tuple of two floats
-            p-values of the Kolmogorov–Smirnov test that the distribution function of a class makes
-            its scores uniform. They are too large for the scores of the fit.
+        Gives the p-values of the Kolmogorov–Smirnov tests that the distribution function of each
+        class makes its scores uniform, for scores (n,) and labels (n,) of bool. They are too large
+        for the scores of the fit.
         """
         from scipy.stats import kstest
 

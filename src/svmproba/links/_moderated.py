@@ -66,18 +66,7 @@ class ModeratedLink(Link):
         return self.variance
 
     def predict(self, scores: ArrayLike, variance: ArrayLike = 0.0) -> Floats:
-        """Probability of the class of interest.
-
-        Parameters
-        ----------
-        scores, variance : array-like, shape (n,)
-            Scores and their variances.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            Probabilities.
-        """
+        """Probability (n,) of the class of interest for scores and their variances (n,)."""
         v = np.asarray(variance, dtype=np.float64)
         if not np.all(v >= 0):
             raise ValueError(f"variance must not be negative, got {v.min()}")

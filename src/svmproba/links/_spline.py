@@ -98,14 +98,7 @@ class QuadraticLink(SplineLink):
     Parameters
     ----------
     smoothing : float, default=0.0
-        See :class:`SplineLink`.
-
-    Attributes
-    ----------
-    knots_, slopes_ : ndarray, shape (2,)
-        The two ends and the slopes there.
-    intercept_ : float
-        Exponent at the first end.
+        :math:`\lambda` of :class:`SplineLink`, whose attributes it has.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,13 +34,22 @@ _LEAST_WEIGHT = 1e-3
 class Candidate(NamedTuple):
     """A link and the places of the hyperparameter values whose scores it reads."""
 
-    link: Callable[[], Link]
+    link: Link
     places: Places
 
     def read(self, scores: Floats) -> Floats:
         """Scores (n_places, n) for a stack, their mean (n,) for any other link."""
         chosen = scores[self.places]
-        return chosen if self.link().reads == "scaled" else chosen.mean(axis=0)
+        return chosen if self.link.reads == "scaled" else chosen.mean(axis=0)
+
+    def fit(self, read: Floats, positive: Bools) -> Link:
+        """Fit the link to the scores it reads; a probability that falls becomes constant."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of scores that disagree with the labels
+            self.link.fit(read, positive)
+            if isinstance(self.link, PlattLink) and self.link.A_ > 0:  # no other link can fall
+                self.link.fit(np.zeros(len(positive)), positive)
+        return self.link
 
 
 class AutoLink(Link):
@@ -131,13 +140,13 @@ class AutoLink(Link):
         used = np.flatnonzero(weights >= min(_LEAST_WEIGHT, weights.max()))
         self.places_ = [candidates[k].places for k in used]
         self.weights_ = weights[used] / weights[used].sum()
-        self.links_ = [_fit_rising(candidates[k], candidates[k].read(s), plus) for k in used]
+        self.links_ = [candidates[k].fit(candidates[k].read(s), plus) for k in used]
 
     def _predict(self, s: Floats) -> Floats:
         s = self._standardised(s)
         P = np.zeros(s.shape[1])
         for link, places, weight in zip(self.links_, self.places_, self.weights_, strict=True):
-            P += weight * link.predict(Candidate(type(link), places).read(s))
+            P += weight * link.predict(Candidate(link, places).read(s))
         return P
 
     def _standardised(self, scores: Floats) -> Floats:
@@ -152,33 +161,18 @@ class AutoLink(Link):
         return families
 
 
-def _stack(ridge: float) -> Callable[[], StackLink]:
-    return lambda: StackLink(ridge, non_negative=True)
-
-
 def _candidates(families: NDArray[np.int64], varies: Bools) -> Iterator[Candidate]:
     """Candidates of single values, of families and of all values."""
     usable = np.flatnonzero(varies) if varies.any() else np.arange(len(varies))
     for place in usable:
-        yield Candidate(IsotonicLink, np.array([place]))
+        yield Candidate(IsotonicLink(), np.array([place]))
     groups = [usable[families[usable] == family] for family in np.unique(families[usable])]
     for group in [*groups, usable] if len(groups) > 1 else groups:
-        for link in (PlattLink, BetaLink, QuadraticLink, SplineLink):
-            yield Candidate(link, group)
+        links: list[Link] = [PlattLink(), BetaLink(), QuadraticLink(), SplineLink()]
         if len(group) > 1:
-            yield Candidate(IsotonicLink, group)
-            for ridge in _RIDGES:
-                yield Candidate(_stack(ridge), group)
-
-
-def _fit_rising(candidate: Candidate, scores: Floats, positive: Bools) -> Link:
-    """Fit a candidate to the scores it reads; a probability that falls becomes constant."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of scores that disagree with the labels
-        link = candidate.link().fit(scores, positive)
-        if isinstance(link, PlattLink) and link.A_ > 0:  # no other candidate can fall
-            link.fit(np.zeros(len(scores)), positive)
-        return link
+            links += [IsotonicLink(), *(StackLink(ridge, non_negative=True) for ridge in _RIDGES)]
+        for link in links:
+            yield Candidate(link, group)
 
 
 def _cross_fitted(
@@ -191,7 +185,7 @@ def _cross_fitted(
         read = candidate.read(scores)
         for k in range(n_folds):
             out = fold == k
-            link = _fit_rising(candidate, read[..., ~out], positive[~out])
+            link = candidate.fit(read[..., ~out], positive[~out])
             row[out] = link.predict(read[..., out])
     return P
 

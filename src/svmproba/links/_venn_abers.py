@@ -65,18 +65,7 @@ class VennAbersLink(Link):
         self.p0_ = np.append(0.0, 1 - _with_a_positive(n_samples[::-1], n_negative)[::-1])
 
     def interval(self, scores: ArrayLike) -> tuple[Floats, Floats]:
-        """Pair of probabilities for each score.
-
-        Parameters
-        ----------
-        scores : array-like, shape (n,)
-            Scores.
-
-        Returns
-        -------
-        p0, p1 : ndarray, shape (n,)
-            Probabilities with the sample added as a negative and as a positive one.
-        """
+        """Pairs ``p0, p1``, each of shape (n,), for scores (n,)."""
         s = np.asarray(scores, dtype=np.float64)
         # An added positive is pooled with the next score, an added negative with the one before:
         # ties go right for p0 and left for p1.
