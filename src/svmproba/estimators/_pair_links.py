@@ -1,10 +1,9 @@
-"""Links of all pairs of classes, and how good the probabilities are that they make."""
+"""Links of all pairs of classes, and measures of their probabilities."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -13,31 +12,10 @@ from scipy.stats import rankdata
 
 from svmproba.estimators._pairs import Samples, join_pairs
 from svmproba.estimators._validation import Floats
-from svmproba.links import (
-    BetaLink,
-    CosineLink,
-    CponLink,
-    GaussianLink,
-    IsotonicLink,
-    ModeratedLink,
-    PlattLink,
-    SollichLink,
-    VennAbersLink,
-    WahbaLink,
-)
+from svmproba.links._choose import BY_NAME
 
-LINKS: dict[str, Callable[..., Any]] = {
-    "platt": PlattLink,
-    "wahba": WahbaLink,
-    "gaussian": GaussianLink,
-    "cosine": CosineLink,
-    "cpon": CponLink,
-    "sollich": SollichLink,
-    "moderated": ModeratedLink,
-    "isotonic": IsotonicLink,
-    "beta": BetaLink,
-    "venn_abers": VennAbersLink,
-}
+_OF_ENSEMBLES = ("quadratic", "spline", "stack", "auto")
+LINKS = tuple(name for name in BY_NAME if name not in _OF_ENSEMBLES)
 SELECTIONS = ("accuracy", "log_loss", "brier")
 #: Standard errors by which the area under the ROC curve must fall below one half to be warned of.
 #: Held-out scores of noise are below it on average: a sample left out makes its class rarer.
@@ -49,13 +27,13 @@ LEAST = 1e-15
 def make_link(name: str, C: float, params: dict[str, Any] | None) -> Any:
     """Unfitted link; Sollich's is given the C of the SVM."""
     own = {"C"} if name == "sollich" else set()
-    allowed = sorted(set(inspect.signature(LINKS[name]).parameters) - own)
+    allowed = sorted(set(inspect.signature(BY_NAME[name]).parameters) - own)
     unknown = sorted(set(params or {}) - set(allowed))
     if unknown:
         raise ValueError(
             f"link_params of link={name!r} must be among {allowed!r}, got {unknown!r}."
         )
-    return LINKS[name](**(params or {}), **dict.fromkeys(own, C))
+    return BY_NAME[name](**(params or {}), **dict.fromkeys(own, C))
 
 
 def fit_links(

@@ -227,7 +227,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
             Fitted estimator.
         """
         Cs = self._check_tuning()
-        check_option("link", self.link, tuple(LINKS))
+        check_option("link", self.link, LINKS)
         check_option("C_selection", self.C_selection, SELECTIONS)
         make_link(self.link, 1.0, self.link_params)
         checked, labels = check_records(self, X, y, order="C")

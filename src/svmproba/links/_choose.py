@@ -8,26 +8,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba.links._beta import BetaLink
+from svmproba.links._cosine import CosineLink
+from svmproba.links._cpon import CponLink
+from svmproba.links._gaussian import GaussianLink
 from svmproba.links._isotonic import IsotonicLink
 from svmproba.links._link import Bools, Floats, Link
+from svmproba.links._moderated import ModeratedLink
 from svmproba.links._platt import PlattLink
+from svmproba.links._sollich import SollichLink
 from svmproba.links._spline import QuadraticLink, SplineLink
 from svmproba.links._stack import StackLink
 from svmproba.links._super_learner import AutoLink
 from svmproba.links._venn_abers import VennAbersLink
+from svmproba.links._wahba import WahbaLink
 
-_BY_NAME: dict[str, Callable[[], Link]] = {
+BY_NAME: dict[str, Callable[..., Link]] = {
     "platt": PlattLink,
+    "wahba": WahbaLink,
+    "gaussian": GaussianLink,
+    "cosine": CosineLink,
+    "cpon": CponLink,
+    "sollich": SollichLink,
+    "moderated": ModeratedLink,
     "isotonic": IsotonicLink,
     "beta": BetaLink,
+    "venn_abers": VennAbersLink,
     "quadratic": QuadraticLink,
     "spline": SplineLink,
-    "venn_abers": VennAbersLink,
     "stack": StackLink,
     "auto": AutoLink,
 }
-#: Names of the links that `fit_link` knows.
-LINKS = tuple(_BY_NAME)
+#: Names of the links that `fit_link` takes.
+LINKS = ("platt", "isotonic", "beta", "quadratic", "spline", "venn_abers", "stack", "auto")
 
 
 def fit_link(
@@ -68,7 +80,7 @@ def fit_link(
     >>> link.reads, link.predict(np.array([1.0]))
     ('mixed', array([0.75]))
     """
-    if name not in _BY_NAME:
+    if name not in LINKS:
         raise ValueError(f"name must be one of {', '.join(LINKS)}, got {name!r}")
-    link = AutoLink(families) if name == "auto" else _BY_NAME[name]()
+    link = AutoLink(families) if name == "auto" else BY_NAME[name]()
     return link.fit(scaled if link.reads == "scaled" else mixed, positive)

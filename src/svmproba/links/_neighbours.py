@@ -9,13 +9,10 @@ positive, the empirical posterior is :math:`\hat P(+|x)=\ell^+(x)/\ell(x)` and t
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from svmproba.links._link import Bools, Floats
+from svmproba.links._link import Bools, Floats, Places
 from svmproba.solvers.kernels import BLOCK_BYTES, Rows
-
-Places = NDArray[np.intp]
 
 #: A squared distance that exceeds its limit by less counts as equal.
 TOLERANCE = 1e-12

@@ -99,19 +99,10 @@ class SollichLink(Link):
         return AVERAGES[self.average]
 
     def predict(self, scores: ArrayLike, variance: ArrayLike | None = None) -> Floats:
-        """Probability of the class of interest.
+        """Probability (n,) of the class of interest.
 
-        Parameters
-        ----------
-        scores : array-like, shape (n,) or (n_draws, n)
-            Scores, or those of posterior draws, over which the mean is taken.
-        variance : array-like, shape (n,), optional
-            Variances of Gaussian distributions around scores (n,), over which the mean is taken.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            Probabilities.
+        For scores (n,); the mean over posterior draws of scores (n_draws, n); or the mean over
+        Gaussian distributions around scores (n,) with the variance (n,).
         """
         theta = np.asarray(scores, dtype=np.float64)
         if variance is None:

@@ -12,12 +12,10 @@ from scipy.optimize import nnls
 
 from svmproba.links._beta import BetaLink
 from svmproba.links._isotonic import IsotonicLink
-from svmproba.links._link import Bools, Floats, Link
+from svmproba.links._link import Bools, Floats, Link, Places
 from svmproba.links._platt import PlattLink
 from svmproba.links._spline import QuadraticLink, SplineLink
 from svmproba.links._stack import StackLink
-
-Places = NDArray[np.intp]
 
 _FOLDS = 5
 #: Ridges of the stacks, on standardised scores.
@@ -215,9 +213,9 @@ def deal(scores: Floats, positive: Bools, n_folds: int) -> NDArray[np.int64]:
     """Fold (n,) of every sample, even in both classes and independent of the samples' order."""
     fold = np.empty(len(scores), dtype=np.int64)
     rng = np.random.default_rng(0)
-    for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
-        in_order = members[np.argsort(scores[members], kind="stable")]
+    for places in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+        in_order = places[np.argsort(scores[places], kind="stable")]
         # At random: dealt in turn, every sample would have close neighbours in all other folds,
         # and a rough isotonic fit would look better than it is.
-        fold[in_order] = rng.permutation(np.arange(len(members)) % n_folds)
+        fold[in_order] = rng.permutation(np.arange(len(places)) % n_folds)
     return fold
