@@ -14,6 +14,7 @@ from scipy.special import expit
 from svmproba.links import (
     AutoLink,
     BetaLink,
+    GaussianLink,
     IsotonicLink,
     PlattLink,
     QuadraticLink,
@@ -129,6 +130,15 @@ def test_a_single_class_is_warned_of_and_kept(link, label):
     assert np.all((P >= 0.5) if label else (P <= 0.5))
     if not isinstance(link, VennAbersLink):
         np.testing.assert_allclose(P, 21 / 22 if label else 1 / 22, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [PlattLink, BetaLink, GaussianLink])
+def test_warnings_point_to_the_call_of_fit(make):
+    scores, positive = sample()
+    for labels in (~positive, np.ones_like(positive)):
+        with pytest.warns(UserWarning, match="the score") as caught:
+            make().fit(scores, labels)
+        assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_a_single_sample(link):
