@@ -15,8 +15,8 @@ from svmproba.bootstrap.votes import two_columns
 from svmproba.estimators._validation import (
     Floats,
     join_weights,
-    leave_out_absent,
     place_of_interest,
+    present_samples,
 )
 from svmproba.links import couple
 from svmproba.solvers.features import FeatureMap
@@ -76,7 +76,7 @@ def encode_samples(
     """Leave out samples of weight 0, encode the labels, multiply sample and class weights."""
     check_classification_targets(y)
     n_given = X.shape[0]
-    X, y, weight, present = leave_out_absent(X, y, sample_weight, pairwise=pairwise)
+    X, y, weight, present = present_samples(X, y, sample_weight, pairwise)
     classes, label = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y must have two classes or more, got one class: {classes.tolist()!r}.")

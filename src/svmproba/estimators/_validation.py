@@ -245,8 +245,8 @@ def check_weight_range(names: list[str], smallest: float, largest: float) -> Non
         )
 
 
-def leave_out_absent(
-    X: Rows, y: NDArray[Any], sample_weight: ArrayLike | None, *, pairwise: bool
+def present_samples(
+    X: Rows, y: NDArray[Any], sample_weight: ArrayLike | None, pairwise: bool
 ) -> tuple[Rows, NDArray[Any], Floats | None, NDArray[np.intp] | None]:
     """Leave out samples of weight 0; gives X, labels, weights, and places unless all are there."""
     if pairwise and X.shape[0] != X.shape[1]:
@@ -316,7 +316,7 @@ def training_set(
     """
     check_binary(y)
     n_given = X.shape[0]
-    X, y, weight, present = leave_out_absent(X, y, sample_weight, pairwise=pairwise)
+    X, y, weight, present = present_samples(X, y, sample_weight, pairwise)
     classes, plus = encode_two_classes(y, pos_label, least)
     positive = y == classes[plus]
     weight = join_weights(weight, class_weight, classes, y)
