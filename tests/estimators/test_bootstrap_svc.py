@@ -452,7 +452,7 @@ def test_unfinished_members_are_named(data, monkeypatch):
         return fit._replace(gap=gap)
 
     monkeypatch.setattr(members, "fit_ensemble", sloppy)
-    with pytest.warns(ConvergenceWarning, match=r"3 of 120 models .* tol=0.001; the largest is"):
+    with pytest.warns(ConvergenceWarning, match=r"3 of 120 SVMs .* tol=0.001; the largest is"):
         small().fit(*data)
 
 

@@ -187,14 +187,19 @@ def encode_two_classes(
             f"Every class needs at least 2 records, one for a bag and one to be left out of it; "
             f"class {classes.tolist()[sizes.argmin()]!r} of y has 1."
         )
+    return classes, place_of_interest(classes, pos_label)
+
+
+def place_of_interest(classes: NDArray[Any], pos_label: object) -> int:
+    """Place of the class of interest among two sorted labels; None is the larger one."""
     if pos_label is None:
-        return classes, 1
+        return 1
     places = np.flatnonzero(classes == pos_label)
     if len(places) != 1:
         raise ValueError(
             f"pos_label must be None or one of the classes {classes.tolist()!r}, got {pos_label!r}."
         )
-    return classes, int(places[0])
+    return int(places[0])
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, X: Rows) -> Floats | None:
@@ -238,6 +243,23 @@ def check_weight_range(names: list[str], smallest: float, largest: float) -> Non
             f"{' times '.join(names)} must lie between {least:g} and {most:g}, or be 0 for a "
             f"sample that is to be left out, got {largest if largest > most else smallest:.4g}."
         )
+
+
+def present_samples(
+    X: Rows, y: NDArray[Any], sample_weight: ArrayLike | None, pairwise: bool
+) -> tuple[Rows, NDArray[Any], Floats | None, NDArray[np.intp] | None]:
+    """Leave out samples of weight 0; gives X, labels, weights, and places unless all are there."""
+    if pairwise and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X must be a square matrix of kernel values with kernel='precomputed', got shape "
+            f"{X.shape}."
+        )
+    weight = check_sample_weight(sample_weight, X)
+    if weight is None or weight.min() > 0:
+        return X, y, weight, None
+    present = np.flatnonzero(weight)
+    rows = X[present][:, present] if pairwise else X[present]
+    return rows, y[present], weight[present], present
 
 
 class TrainingSet(NamedTuple):
@@ -293,16 +315,8 @@ def training_set(
     A class with fewer than `least` records is refused.
     """
     check_binary(y)
-    if pairwise and X.shape[0] != X.shape[1]:
-        raise ValueError(
-            f"X must be a square matrix of kernel values with kernel='precomputed', got shape "
-            f"{X.shape}."
-        )
-    weight, present, n_given = check_sample_weight(sample_weight, X), None, X.shape[0]
-    if weight is not None and weight.min() == 0:
-        present = np.flatnonzero(weight)
-        X, y, weight = X[present], y[present], weight[present]
-        X = X[:, present] if pairwise else X
+    n_given = X.shape[0]
+    X, y, weight, present = present_samples(X, y, sample_weight, pairwise)
     classes, plus = encode_two_classes(y, pos_label, least)
     positive = y == classes[plus]
     weight = join_weights(weight, class_weight, classes, y)
@@ -324,16 +338,21 @@ def as_generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(entropy)
 
 
-def warn_of_doubts(estimator: Any) -> None:
-    """Warn of members that did not converge and of out-of-bag figures that do not exist."""
-    gaps, n_bags = estimator.duality_gap_, estimator.n_bootstraps
-    open_gaps = gaps[~(gaps <= estimator.tol)]
+def warn_of_gaps(gap: Floats, tol: float, stacklevel: int = 3) -> None:
+    """Warn of SVMs that did not converge."""
+    open_gaps = gap[~(gap <= tol)]
     if open_gaps.size:
         message = (
-            f"{open_gaps.size} of {gaps.size} models did not reach a relative duality gap of "
-            f"tol={estimator.tol}; the largest is {open_gaps.max():.2g}."
+            f"{open_gaps.size} of {gap.size} SVMs did not reach a relative duality gap of "
+            f"tol={tol}; the largest is {open_gaps.max():.2g}."
         )
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
+
+
+def warn_of_doubts(estimator: Any) -> None:
+    """Warn of members that did not converge and of out-of-bag figures that do not exist."""
+    n_bags = estimator.n_bootstraps
+    warn_of_gaps(estimator.duality_gap_, estimator.tol, stacklevel=4)
     n_always_in = np.count_nonzero(estimator.counts_.all(axis=0))
     if n_always_in:
         message = (
