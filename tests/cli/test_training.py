@@ -8,11 +8,11 @@ from sklearn.pipeline import make_pipeline
 
 from svmproba import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.cli.costs import Costs, parse_costs
-from svmproba.cli.errors import InputError, Voice
+from svmproba.cli.errors import InputError, Messages
 from svmproba.cli.input.tables import open_table
 from svmproba.cli.output.summary import describe, in_words
 from svmproba.cli.task import Task, draw_held_out, frame_of, load_task
-from svmproba.cli.training import Wish, train
+from svmproba.cli.training import Goal, train
 from svmproba.evaluation import mean_cost
 from svmproba.preparation.preprocessing import make_preprocessor
 
@@ -21,7 +21,7 @@ FEW = {"n_bootstraps": 30, "n_jobs": 1, "seed": 3}
 
 def load(credit, **more):
     with open_table(str(credit)) as table:
-        return load_task(table, "default", Voice(), positive="yes", **more)
+        return load_task(table, "default", Messages(), positive="yes", **more)
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,8 @@ def task(credit):
 
 @pytest.fixture(scope="module")
 def priced(task):
-    wish = Wish(costs=Costs(fn=5.0, fp=1.0))
-    return wish, train(task, wish, **FEW)
+    goal = Goal(costs=Costs(fn=5.0, fp=1.0))
+    return goal, train(task, goal, **FEW)
 
 
 def test_the_table_is_what_pandas_reads(task, credit):
@@ -47,23 +47,23 @@ def test_the_table_is_what_pandas_reads(task, credit):
 
 
 @pytest.mark.parametrize(
-    ("wish", "twin"),
+    ("goal", "twin"),
     [
-        (Wish(calibration=None), BootstrapSVC(pos_label="yes")),
-        (Wish(), BootstrapSVC(pos_label="yes", calibration="auto")),
+        (Goal(calibration=None), BootstrapSVC(pos_label="yes")),
+        (Goal(), BootstrapSVC(pos_label="yes", calibration="auto")),
         (
-            Wish(tpr=0.9, guarantee="oob", calibration=None),
+            Goal(tpr=0.9, guarantee="oob", calibration=None),
             ThresholdBootstrapSVC(0.9, guarantee="oob", pos_label="yes"),
         ),
         (
-            Wish(tnr=0.8, calibration="platt"),
+            Goal(tnr=0.8, calibration="platt"),
             ThresholdBootstrapSVC(target_tnr=0.8, calibration="platt", pos_label="yes"),
         ),
     ],
 )
-def test_twin_made_by_hand(task, wish, twin):
+def test_twin_made_by_hand(task, goal, twin):
     done = []
-    model = train(task, wish, **FEW, advance=done.append)
+    model = train(task, goal, **FEW, advance=done.append)
     twin = make_pipeline(make_preprocessor(task.X), twin)
     twin[-1].set_params(n_bootstraps=30, random_state=3)
     twin.fit(task.X, task.y)
@@ -74,14 +74,14 @@ def test_twin_made_by_hand(task, wish, twin):
 
 
 def test_nothing_is_learned_from_records_held_back(task):
-    wish = Wish(tpr=0.8, guarantee="split", confidence=0.8)
-    held_out = draw_held_out(task.y == "yes", wish.held_out_share, 0)
+    goal = Goal(tpr=0.8, guarantee="split", confidence=0.8)
+    held_out = draw_held_out(task.y == "yes", goal.held_out_share, 0)
     parts = dict(y=task.y, positive="yes", negative="no", plan=task.plan, held_out=held_out)
-    model = train(Task(task.X, **parts), wish, **FEW)
+    model = train(Task(task.X, **parts), goal, **FEW)
     other = task.X.copy()
     other.loc[held_out, "income"] *= 1000
     other.loc[held_out, "home"] = "tent"
-    changed = train(Task(other, **parts), wish, **FEW)
+    changed = train(Task(other, **parts), goal, **FEW)
     np.testing.assert_array_equal(model["svm"].coef_, changed["svm"].coef_)
     np.testing.assert_array_equal(
         model["columns"].transform(task.X), changed["columns"].transform(task.X)
@@ -99,8 +99,8 @@ def test_the_same_share_of_either_class_is_held_back():
 
 
 def test_figures_are_those_of_the_out_of_bag_decisions(task, priced):
-    wish, model = priced
-    found = describe(model, task, wish, "default")["figures"]
+    goal, model = priced
+    found = describe(model, task, goal, "default")["figures"]
     proba, positive = model["svm"].oob_proba_[:, 1], task.y == "yes"
     called = proba >= 1 / 6
     assert found["tpr"] == called[positive].mean()
@@ -121,25 +121,25 @@ def test_decisions_are_those_of_decide(task, priced):
 
 
 def test_the_rate_decides_where_both_are_given(task):
-    both, rate = (train(task, Wish(tpr=0.9, costs=c), **FEW) for c in (Costs(9.0, 1.0), None))
+    both, rate = (train(task, Goal(tpr=0.9, costs=c), **FEW) for c in (Costs(9.0, 1.0), None))
     assert both["svm"].costs_ is None
     assert both["svm"].proba_threshold_ == rate["svm"].proba_threshold_
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "goal",
     [
-        Wish(tpr=0.9, guarantee="jackknife+", costs=Costs(2.0, 1.0)),
-        Wish(tpr=0.9, guarantee="jackknife+", calibration=None),
-        Wish(tpr=0.6, calibration=None),
-        Wish(tpr=0.8, guarantee="split", confidence=0.8, calibration=None, costs=Costs(2.0, 1.0)),
+        Goal(tpr=0.9, guarantee="jackknife+", costs=Costs(2.0, 1.0)),
+        Goal(tpr=0.9, guarantee="jackknife+", calibration=None),
+        Goal(tpr=0.6, calibration=None),
+        Goal(tpr=0.8, guarantee="split", confidence=0.8, calibration=None, costs=Costs(2.0, 1.0)),
     ],
 )
-def test_every_wish_has_a_summary(credit, wish):
-    task = load(credit, held_out_share=wish.held_out_share)
-    model = train(task, wish, **FEW)
+def test_every_wish_has_a_summary(credit, goal):
+    task = load(credit, held_out_share=goal.held_out_share)
+    model = train(task, goal, **FEW)
     said = "\n".join(
-        in_words(describe(model, task, wish, "default"), model["svm"].proba_threshold_)
+        in_words(describe(model, task, goal, "default"), model["svm"].proba_threshold_)
     )
     assert "true positive rate" in said
     assert "Guaranteed: " in said
@@ -170,14 +170,14 @@ def test_costs_that_decide_nothing_are_refused(text, message):
 
 
 def test_wishes_that_do_not_go_together():
-    for wish, message in (
-        (Wish(tpr=0.9, tnr=0.9), "a threshold has one free rate"),
-        (Wish(tpr=1.5), "--tpr must be from 0 to 1; got 1.5"),
-        (Wish(guarantee="oob"), "--guarantee needs the rate"),
-        (Wish(tpr=0.9, confidence=1.0), "--confidence must be between 0 and 1"),
+    for goal, message in (
+        (Goal(tpr=0.9, tnr=0.9), "a threshold has one free rate"),
+        (Goal(tpr=1.5), "--tpr must be from 0 to 1; got 1.5"),
+        (Goal(guarantee="oob"), "--guarantee needs the rate"),
+        (Goal(tpr=0.9, confidence=1.0), "--confidence must be between 0 and 1"),
     ):
         with pytest.raises(InputError, match=message):
-            wish.check()
+            goal.check()
 
 
 def test_missing_words_are_nan(task):

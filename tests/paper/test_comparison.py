@@ -9,10 +9,10 @@ import pytest
 from svmproba.paper import render
 from svmproba.paper.comparison import ComparedTable, Entry, Row, collect, compare
 from svmproba.paper.methods import TARGETS, target_name
-from svmproba.paper.protocol import summarise
 from svmproba.paper.reproduce import Plan, plan_jobs
 from svmproba.paper.store import Result, Store
 from svmproba.paper.tables import printed
+from svmproba.preparation.performance import summarise
 
 PLAN = Plan(n_bootstraps=500, n_folds=5)
 

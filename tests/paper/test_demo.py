@@ -1,10 +1,8 @@
-import io
-
 import numpy as np
 import pytest
 from PIL import Image
 
-from svmproba.paper.demo import fold_progress, main
+from svmproba.paper.demo import main
 from svmproba.paper.figures import example_records, overview
 
 
@@ -12,7 +10,6 @@ def test_demo_end_to_end(tmp_path, capsys):
     main(["--bootstraps", "40", "--jobs", "1", "--out", str(tmp_path / "new" / "out")])
     said = capsys.readouterr().out
     assert "569 records, 30 attributes, 212 malignant" in said
-    assert said.count("fold ") == 10
     row = next(line for line in said.splitlines() if line.startswith("EBB, all values of C"))
     _, mse, mse_se, mse_paper, auc, _, auc_paper = (
         row.replace("(", "").replace(")", "").rsplit(maxsplit=6)
@@ -28,23 +25,6 @@ def test_demo_end_to_end(tmp_path, capsys):
             assert len(np.unique(np.asarray(image.convert("L")))) > 20
     page = (tmp_path / "new" / "out" / "report.html").read_text(encoding="utf-8")
     assert "569 tumours, 212 of them" in page
-
-
-def test_progress_on_a_terminal_and_in_a_file():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal, file = Terminal(), io.StringIO()
-    for stream in (terminal, file):
-        show = fold_progress(stream)
-        for done in range(3):
-            show(done, 2)
-    assert terminal.getvalue().count("\r") == 3
-    assert terminal.getvalue().count("\n") == 1
-    assert "#" * 15 + " " in terminal.getvalue()
-    assert file.getvalue().count("\n") == 2
-    assert "fold  2 of 2" in file.getvalue()
 
 
 def test_example_records():

@@ -1,4 +1,4 @@
-"""How commands speak and how they end: one voice, one set of exit codes."""
+"""How commands speak and how they end: one messages, one set of exit codes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def visible(text: str, keep: str = "\n\t") -> str:
     return re.sub(_CONTROLS, lambda at: at[0] if at[0] in keep else ascii(at[0]).strip("'"), text)
 
 
-class Voice:
+class Messages:
     """What a command says: results on standard output, all else on standard error.
 
     Parameters
@@ -101,13 +101,15 @@ class Voice:
             self.note(f"warning: {text}")
 
 
-def conduct(work: Callable[[Voice], Outcome], *, as_json: bool = False, debug: bool = False) -> int:
+def conduct(
+    work: Callable[[Messages], Outcome], *, as_json: bool = False, debug: bool = False
+) -> int:
     """Do the work of a command, whatever happens.
 
     Parameters
     ----------
     work : callable
-        ``work(voice) -> Outcome``.
+        ``work(messages) -> Outcome``.
     as_json : bool, default=False
         Print the outcome, or the error, as one JSON object on standard output.
     debug : bool, default=False
@@ -118,13 +120,13 @@ def conduct(work: Callable[[Voice], Outcome], *, as_json: bool = False, debug: b
     int
         Exit code.
     """
-    voice = Voice(as_json)
+    messages = Messages(as_json)
     try:
         try:
-            with heard_signals() as voice.check, library_warnings_to(voice):
-                outcome = work(voice)
+            with handled_signals() as messages.check, library_warnings_to(messages):
+                outcome = work(messages)
         except KeyboardInterrupt:
-            voice.note("stopped")
+            messages.note("stopped")
             outcome = Outcome({"error": "stopped"}, INTERRUPTED)
         except (BrokenPipeError, Terminated):
             raise
@@ -132,10 +134,10 @@ def conduct(work: Callable[[Voice], Outcome], *, as_json: bool = False, debug: b
             if debug:
                 raise
             message, code = explain(error)
-            voice.note(f"error: {message}")
+            messages.note(f"error: {message}")
             outcome = Outcome({"error": message}, code)
         if as_json:
-            print(to_json({**outcome.result, "warnings": voice.warnings}))
+            print(to_json({**outcome.result, "warnings": messages.warnings}))
         sys.stdout.flush()
     except BrokenPipeError:
         silence_standard_output()
@@ -232,7 +234,7 @@ class Terminated(SystemExit):
 
 
 @contextlib.contextmanager
-def heard_signals() -> Iterator[Callable[[], None]]:
+def handled_signals() -> Iterator[Callable[[], None]]:
     """Hear Ctrl-C and SIGTERM while the context lasts.
 
     Yields
@@ -270,7 +272,7 @@ def heard_signals() -> Iterator[Callable[[], None]]:
 
 
 @contextlib.contextmanager
-def library_warnings_to(voice: Voice) -> Iterator[None]:
+def library_warnings_to(messages: Messages) -> Iterator[None]:
     """Let warnings of the libraries be spoken without a file name and a line of code.
 
     One that differs in its numbers alone is not said again.
@@ -284,7 +286,7 @@ def library_warnings_to(voice: Voice) -> Iterator[None]:
             kind = re.sub(r"\d+", "#", text)
             if kind not in kinds:
                 kinds.add(kind)
-                voice.warn(text)
+                messages.warn(text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

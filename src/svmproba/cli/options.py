@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,18 +12,20 @@ from svmproba.cli.input.csv_text import check_encoding, parse_separator
 from svmproba.cli.input.tables import Reading
 
 if TYPE_CHECKING:
-    from svmproba.cli.input.roles import Wishes
+    from svmproba.cli.input.roles import ColumnChoices
 
-_TABLE = "Table: CSV, .csv.gz or Parquet; - reads CSV from standard input."
+_TABLE = "Table: CSV, .csv.gz or Parquet; - for CSV on standard input."
 _READING = "How CSV is read"
 _COLUMNS = "Columns"
 
 Data = Annotated[str, typer.Argument(help=_TABLE, show_default=False)]
-Model = Annotated[str, typer.Argument(help="File of svmproba fit.", show_default=False)]
+Model = Annotated[str, typer.Argument(help="Model saved by svmproba fit.", show_default=False)]
 Target = Annotated[str, typer.Option(help="Column of the labels.", show_default=False)]
 Positive = Annotated[
     str | None,
-    typer.Option(help="Label of the class of interest; by default the larger.", show_default=False),
+    typer.Option(
+        help="Label of the class of interest. Default: the larger label.", show_default=False
+    ),
 ]
 Drop = Annotated[
     list[str] | None,
@@ -31,45 +33,50 @@ Drop = Annotated[
 ]
 Numeric = Annotated[
     list[str] | None,
-    typer.Option(help="Columns of numbers, whatever they look like.", rich_help_panel=_COLUMNS),
+    typer.Option(help="Columns to read as numbers.", rich_help_panel=_COLUMNS),
 ]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(help="Columns of categories, whatever they look like.", rich_help_panel=_COLUMNS),
+    typer.Option(help="Columns to read as categories.", rich_help_panel=_COLUMNS),
 ]
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="Character, or comma, semicolon, tab, space, bar; guessed by default.",
+        help="One character, or comma, semicolon, tab, space, bar. Default: guessed.",
         rich_help_panel=_READING,
     ),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(help="UTF-8 by default; cp1252, latin-1, …", rich_help_panel=_READING),
+    typer.Option(help="Such as cp1252 or latin-1. Default: UTF-8.", rich_help_panel=_READING),
 ]
 Decimal = Annotated[
     str | None,
-    typer.Option(help="Sign before the decimals: . or ,", rich_help_panel=_READING),
+    typer.Option(help="Decimal sign: . or ,", rich_help_panel=_READING),
 ]
 Thousands = Annotated[
     str | None,
-    typer.Option(help="Sign between thousands: . , ' or space", rich_help_panel=_READING),
+    typer.Option(help="Thousands separator: . , ' or space", rich_help_panel=_READING),
 ]
 NoHeader = Annotated[
     bool,
     typer.Option(
-        "--no-header", help="No names in it: they are column1, …", rich_help_panel=_READING
+        "--no-header",
+        help="The file has no line of names: they are column1, column2, …",
+        rich_help_panel=_READING,
     ),
 ]
-Bootstraps = Annotated[int, typer.Option(min=1, help="Bags.")]
-Jobs = Annotated[int, typer.Option(help="Jobs; -1: all cores.")]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+Bootstraps = Annotated[int, typer.Option(min=1, help="Number of bootstrap bags.")]
+Jobs = Annotated[int, typer.Option(help="Parallel jobs; -1: all cores.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same result.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file of --out if it exists.")]
 Json = Annotated[
-    bool, typer.Option("--json", help="One JSON object on standard output, all else on stderr.")
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object on standard output; the rest goes to stderr."
+    ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 def reading_of(
@@ -79,7 +86,7 @@ def reading_of(
     decimal: str | None,
     thousands: str | None,
 ) -> Reading:
-    """Check how a table is to be read."""
+    """Check the options about reading a table."""
     if decimal not in (None, ".", ","):
         raise InputError(f"--decimal must be . or , and not {decimal!r}")
     thousands = " " if thousands == "space" else thousands
@@ -94,22 +101,31 @@ def reading_of(
     )
 
 
+def choice(option: str, value: str, allowed: Sequence[str]) -> str:
+    """Check that a value is one of those allowed."""
+    if value not in allowed:
+        raise InputError(f"{option} must be one of {', '.join(allowed)}; got {value!r}")
+    return value
+
+
 def check_jobs(jobs: int) -> int:
-    """Refuse no jobs."""
+    """Check the number of jobs."""
     if jobs == 0:
         raise InputError("--jobs must not be 0")
     return jobs
 
 
-def wishes_of(
+def choices_of(
     drop: list[str] | None, numeric: list[str] | None, categorical: list[str] | None
-) -> Wishes:
-    """Gather what the user decided about columns."""
-    from svmproba.cli.input.roles import Wishes
+) -> ColumnChoices:
+    """Collect the columns that the user decided on."""
+    from svmproba.cli.input.roles import ColumnChoices
 
-    return Wishes(*(tuple(dict.fromkeys(names or ())) for names in (drop, numeric, categorical)))
+    return ColumnChoices(
+        *(tuple(dict.fromkeys(names or ())) for names in (drop, numeric, categorical))
+    )
 
 
 def listed(text: str | None) -> Iterator[str]:
-    """Names that commas separate."""
+    """Split names at commas."""
     return (name.strip() for name in (text or "").split(",") if name.strip())

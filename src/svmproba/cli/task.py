@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from svmproba.cli.errors import InputError, Voice, visible
+from svmproba.cli.errors import InputError, Messages, visible
 from svmproba.cli.input.cells import Bools, to_numbers, to_words
 from svmproba.cli.input.columns import plan_columns
 from svmproba.cli.input.roles import (
@@ -20,7 +20,7 @@ from svmproba.cli.input.roles import (
     DROPPED,
     NUMERIC,
     Column,
-    Wishes,
+    ColumnChoices,
     check_column,
     check_needed,
     check_range,
@@ -73,10 +73,10 @@ class Labels(NamedTuple):
 def load_task(
     table: TableFile,
     target: str,
-    voice: Voice,
+    messages: Messages,
     *,
     positive: str | None = None,
-    wishes: Wishes | None = None,
+    choices: ColumnChoices | None = None,
     held_out_share: float = 0.0,
     seed: int = 0,
 ) -> Task:
@@ -87,11 +87,11 @@ def load_task(
     table : TableFile
     target : str
         Column of the labels.
-    voice : Voice
+    messages : Messages
         Tells what was done and what to doubt.
     positive : str, default=None
         The class of interest; None: the larger label.
-    wishes : Wishes, default=None
+    choices : ColumnChoices, default=None
         Columns that the user decided on.
     held_out_share : float, default=0
         Share of either class that is held back: not even the columns are judged by it.
@@ -107,11 +107,11 @@ def load_task(
     InputError
     """
     check_column(target, table.columns, table.name, "--target")
-    wishes = (wishes or Wishes()).of_columns(table.columns, table.name)
-    if target in wishes.drop + wishes.numeric + wishes.categorical:
+    choices = (choices or ColumnChoices()).of_columns(table.columns, table.name)
+    if target in choices.drop + choices.numeric + choices.categorical:
         raise InputError(f"column {target!r} is the target and cannot be an attribute")
     whole = read_whole(table)
-    labels = read_labels(whole, target, voice, positive)
+    labels = read_labels(whole, target, messages, positive)
     rows = np.flatnonzero(labels.present) + 1
     attributes = whole.table.drop_columns([target]).filter(pa.array(labels.present))
     called = labels.y == labels.positive
@@ -120,11 +120,11 @@ def load_task(
     plan = plan_columns(
         attributes.take(pa.array(kept)),
         called[kept],
-        wishes=wishes,
+        choices=choices,
         reading=table.reading,
         rows=rows[kept],
     )
-    tell_plan(plan, voice)
+    tell_plan(plan, messages)
     used = [column for column in plan if column.role != DROPPED]
     if not used:
         raise InputError(f"{table.name}: no column is left to learn from")
@@ -138,14 +138,14 @@ def load_task(
     )
 
 
-def read_labels(whole: WholeTable, target: str, voice: Voice, positive: str | None) -> Labels:
+def read_labels(whole: WholeTable, target: str, messages: Messages, positive: str | None) -> Labels:
     """Read the labels of two classes.
 
     Parameters
     ----------
     whole : WholeTable
     target : str
-    voice : Voice
+    messages : Messages
     positive : str or None
 
     Returns
@@ -163,12 +163,12 @@ def read_labels(whole: WholeTable, target: str, voice: Voice, positive: str | No
     if n_missing:
         where = whole.place(int((~present).argmax()) + 1)
         have = "record has" if n_missing == 1 else "records have"
-        voice.warn(f"{n_missing} {have} no {target!r} and are left out, the first in {where}")
+        messages.warn(f"{n_missing} {have} no {target!r} and are left out, the first in {where}")
     names: list[Any] = sorted(counts)
     y = np.asarray(words.drop_null().to_pylist())
     if all(_is_whole(name) for name in names):
         y, names = y.astype(np.int64), sorted(int(name) for name in names)
-    chosen = _choose_positive(names, positive, voice)
+    chosen = _choose_positive(names, positive, messages)
     return Labels(y, names[chosen], names[1 - chosen], present)
 
 
@@ -184,9 +184,9 @@ def _is_whole(word: str) -> bool:
     return word.lstrip("-").isdecimal() and str(int(word)) == word
 
 
-def _choose_positive(names: list[Any], positive: str | None, voice: Voice) -> int:
+def _choose_positive(names: list[Any], positive: str | None, messages: Messages) -> int:
     if positive is None:
-        voice.note(f"class of interest: {names[1]!r}, the larger label (--positive chooses)")
+        messages.note(f"class of interest: {names[1]!r}, the larger label (--positive chooses)")
         return 1
     same = {"True": "1", "False": "0"}
     wanted, *words = to_words(pa.array([positive, *map(str, names)])).to_pylist()
@@ -199,7 +199,7 @@ def _choose_positive(names: list[Any], positive: str | None, voice: Voice) -> in
 def read_labelled(
     table: TableFile,
     about: dict[str, Any],
-    voice: Voice,
+    messages: Messages,
     frame: Callable[[Chunk], pd.DataFrame],
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
     """Read records with labels for a model that exists.
@@ -209,7 +209,7 @@ def read_labelled(
     table : TableFile
     about : dict
         What was saved with the model.
-    voice : Voice
+    messages : Messages
     frame : callable
         Makes the model's columns of a chunk of the table.
 
@@ -235,7 +235,7 @@ def read_labelled(
         )
     present = np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))
     if words.null_count:
-        voice.warn(f"{words.null_count} records have no {target!r} and are left out")
+        messages.warn(f"{words.null_count} records have no {target!r} and are left out")
     y = np.array([known[word] for word in words.drop_null().to_pylist()])
     X = pd.concat([frame(chunk) for chunk in whole.chunks], ignore_index=True)
     return X[present].reset_index(drop=True), y
@@ -297,19 +297,19 @@ def categories_of(words: Any) -> pd.Series:
     return pd.Series(cells, dtype=object)
 
 
-def tell_plan(plan: Sequence[Column], voice: Voice) -> None:
+def tell_plan(plan: Sequence[Column], messages: Messages) -> None:
     """Say what was done with each column, and what to doubt."""
     listed = [column for column in plan if column.role == DROPPED or len(plan) <= COLUMNS_LISTED]
     if len(listed) < len(plan):
         for role in (NUMERIC, CATEGORICAL):
-            voice.note(f"{sum(column.role == role for column in plan)} {role} columns")
+            messages.note(f"{sum(column.role == role for column in plan)} {role} columns")
     names = [visible(column.name, keep="") for column in listed]
     width = min(40, max(map(len, names), default=0))
     for column, name in zip(listed, names, strict=True):
         missing = f", {column.n_missing} missing" if column.n_missing else ""
-        voice.note(
+        messages.note(
             f"  {shorten(name, width):<{width}}  {column.role:<11}  {column.reason}{missing}"
         )
     for column in plan:
         for doubt in column.warnings:
-            voice.warn(f"column {column.name!r}: {doubt}")
+            messages.warn(f"column {column.name!r}: {doubt}")

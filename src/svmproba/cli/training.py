@@ -25,7 +25,7 @@ HELD_OUT_SHARE = 0.3
 
 
 @dataclass(frozen=True)
-class Wish:
+class Goal:
     """What the model shall do.
 
     Attributes
@@ -74,7 +74,7 @@ class Wish:
 
 def train(
     task: Task,
-    wish: Wish,
+    goal: Goal,
     *,
     n_bootstraps: int = 500,
     n_jobs: int | None = None,
@@ -89,7 +89,7 @@ def train(
     Parameters
     ----------
     task : Task
-    wish : Wish
+    goal : Goal
     n_bootstraps : int, default=500
     n_jobs : int, default=None
     seed : int, default=0
@@ -103,16 +103,16 @@ def train(
     """
     common: dict[str, Any] = {
         "n_bootstraps": n_bootstraps,
-        "calibration": wish.calibration,
-        "class_weight": wish.class_weight,
-        "kernel": wish.kernel,
+        "calibration": goal.calibration,
+        "class_weight": goal.class_weight,
+        "kernel": goal.kernel,
         "pos_label": task.positive,
         "n_jobs": n_jobs,
         "random_state": seed,
     }
-    rate: dict[str, Any] = {"guarantee": wish.guarantee, "confidence": wish.confidence}
-    if wish.wants_rate and wish.guarantee != "split":
-        svm: Any = ThresholdBootstrapSVC(wish.tpr, target_tnr=wish.tnr, **rate, **common)
+    rate: dict[str, Any] = {"guarantee": goal.guarantee, "confidence": goal.confidence}
+    if goal.wants_rate and goal.guarantee != "split":
+        svm: Any = ThresholdBootstrapSVC(goal.tpr, target_tnr=goal.tnr, **rate, **common)
     else:
         svm = BootstrapSVC(**common)
     kept, held_out = task.kept, task.held_out
@@ -121,26 +121,26 @@ def train(
         rows = columns.fit_transform(task.X.iloc[kept])
         with listening(advance) if advance is not None else nullcontext():
             svm.fit(rows, task.y[kept])
-        if wish.wants_rate and wish.guarantee == "split":
+        if goal.wants_rate and goal.guarantee == "split":
             judges = columns.transform(task.X.iloc[held_out])
-            svm = svm.with_rate(tpr=wish.tpr, tnr=wish.tnr, **rate, X=judges, y=task.y[held_out])
-        elif wish.costs is not None and not wish.wants_rate:
+            svm = svm.with_rate(tpr=goal.tpr, tnr=goal.tnr, **rate, X=judges, y=task.y[held_out])
+        elif goal.costs is not None and not goal.wants_rate:
             with warnings.catch_warnings():
                 # The command warns of vote shares itself, before the fit.
                 warnings.simplefilter("ignore", UserWarning)
-                svm = svm.with_costs(**wish.costs.by_name())
+                svm = svm.with_costs(**goal.costs.by_name())
     except ValueError as error:
         raise InputError(in_options(str(error))) from error
     return Pipeline([("columns", columns), ("svm", svm)])
 
 
-def n_families(task: Task, wish: Wish) -> int:
+def n_families(task: Task, goal: Goal) -> int:
     """Families of SVMs that are fitted to every bag: kernels times class weights."""
     n_plus = int(np.sum(task.y[task.kept] == task.positive))
     classes = np.array([task.negative, task.positive])
     sizes = len(task.kept) - n_plus, n_plus
-    weights = check_class_weights(wish.class_weight, classes, 1, sizes)
-    return len(check_kernels(wish.kernel)) * len(weights)
+    weights = check_class_weights(goal.class_weight, classes, 1, sizes)
+    return len(check_kernels(goal.kernel)) * len(weights)
 
 
 def n_features(model: Pipeline) -> int:

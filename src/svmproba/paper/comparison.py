@@ -10,10 +10,10 @@ import numpy as np
 
 from svmproba.paper.datasets import DISCREPANCIES
 from svmproba.paper.methods import FAMILIES, TARGETS, target_name
-from svmproba.paper.protocol import Summary, summarise
 from svmproba.paper.reproduce import Plan, Table, plan_jobs
 from svmproba.paper.store import Result, Store
 from svmproba.paper.tables import read_table
+from svmproba.preparation.performance import Summary, summarise
 
 TITLES = {
     1: "Data sets",

@@ -16,9 +16,9 @@ from svmproba.evaluation._score_display import best_theta_scores
 from svmproba.paper import paper_figures
 from svmproba.paper.comparison import ComparedTable, compare, stored_results
 from svmproba.paper.kfold_votes import kfold_scores
-from svmproba.paper.protocol import cut_parts
 from svmproba.paper.reproduce import Plan, Table
 from svmproba.paper.store import Store
+from svmproba.preparation.folds import split_parts
 from svmproba.preparation.preprocessing import make_preprocessor
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Material:
         """Return EBB fitted on nine tenths, and rows and labels of the other tenth."""
         X, y = self.table(dataset)
         if dataset not in self._fits:
-            (part,) = cut_parts("paper", y, bootstrap=True, seed=self.plan.seed)
+            (part,) = split_parts("paper", y, bootstrap=True, seed=self.plan.seed)
             preprocessor = make_preprocessor(X)
             rows = preprocessor.fit_transform(X.iloc[part.train])
             model = BootstrapSVC(
@@ -105,7 +105,7 @@ class Material:
     def training(self, dataset: str) -> tuple[Floats, NDArray[np.int64]]:
         """Return the nine tenths of `held_out`."""
         X, y = self.table(dataset)
-        (part,) = cut_parts("paper", y, bootstrap=True, seed=self.plan.seed)
+        (part,) = split_parts("paper", y, bootstrap=True, seed=self.plan.seed)
         return make_preprocessor(X).fit_transform(X.iloc[part.train]), y[part.train]
 
     def compared(self, number: int) -> ComparedTable:

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import svmproba
-from svmproba.bootstrap.reliability import weights
-from svmproba.bootstrap.votes import mix_shares
+from svmproba import estimators
 from svmproba.evaluation._score_display import best_theta_scores
-from svmproba.paper.protocol import positive_proba
+from svmproba.preparation.folds import best_theta_proba, positive_proba
 
 Floats = NDArray[np.float64]
 
@@ -69,11 +67,6 @@ def target_name(method: str, target: float) -> str:
     return f"{method}@{target:g}"
 
 
-def best_theta_proba(model: Any, X: Floats) -> Floats:
-    """Probability by the most reliable C alone (epsilon=0), from a fit that kept all of them."""
-    return mix_shares(model.vote_shares(X), weights(model.reliability_, epsilon=0.0))
-
-
 def _read_ebb(model: Any, X: Floats) -> dict[str, Floats]:
     """EBB, its best C alone, CEBB1 at every target, and the mean score for the figures."""
     threshold = {
@@ -110,7 +103,7 @@ def _read_cebb2(models: Any, X: Floats) -> dict[str, Floats]:
 
 def _make(class_name: str, *arguments: Any, **own: Any) -> Callable[..., Any]:
     def make(**setting: Any) -> Any:
-        estimator = getattr(svmproba, class_name)(*arguments, **own)
+        estimator = getattr(estimators, class_name)(*arguments, **own)
         known = estimator.get_params(deep=False)
         return estimator.set_params(**{k: v for k, v in setting.items() if k in known})
 

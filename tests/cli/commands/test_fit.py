@@ -85,8 +85,8 @@ def test_parquet_and_whole_number_labels(credit, fit, tmp_path):
 
 
 def test_columns_as_you_asked(credit, fit, tmp_path):
-    wishes = ["--drop", "amount", "--categorical", "age", "--drop", "customer"]
-    done = fit(credit, tmp_path / "m.svmproba", *wishes)
+    choices = ["--drop", "amount", "--categorical", "age", "--drop", "customer"]
+    done = fit(credit, tmp_path / "m.svmproba", *choices)
     assert re.search(r"amount +dropped +as you asked", done.stderr)
     assert re.search(r"age +categorical +as you asked", done.stderr)
     assert "warning" not in done.stderr
@@ -96,8 +96,8 @@ def test_columns_as_you_asked(credit, fit, tmp_path):
 def test_lists_of_columns(credit, fit, tmp_path, drop):
     table = pd.read_csv(credit).rename(columns={"income": "income, net"})
     table.to_csv(tmp_path / "credit.csv", index=False)
-    wishes = ["--drop", drop, "--drop", "income, net", "--categorical", "customer,home"]
-    done = fit(tmp_path / "credit.csv", tmp_path / "m.svmproba", *wishes)
+    choices = ["--drop", drop, "--drop", "income, net", "--categorical", "customer,home"]
+    done = fit(tmp_path / "credit.csv", tmp_path / "m.svmproba", *choices)
     assert done.exit_code == 0, done.output
     about = svmproba.read_about(tmp_path / "m.svmproba")["about"]
     roles = {column["name"]: (column["role"], column["reason"]) for column in about["columns"]}

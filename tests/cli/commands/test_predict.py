@@ -107,7 +107,7 @@ def test_an_unknown_category(predict, new_customers, tmp_path):
     said = "column 'home': unknown category 'tent' once, first in row 17 (line 18)"
     assert said in done.stderr
     found = json.loads(done.stdout)
-    assert found["oddities"][0]["cells"] == [{"value": "tent", "first_row": 17, "count": 1}]
+    assert found["unseen"][0]["cells"] == [{"value": "tent", "first_row": 17, "count": 1}]
     assert found["rows"] == 60
     strict = predict(data, "--strict", "--out", tmp_path / "strict.csv")
     assert strict.exit_code == 2
@@ -116,15 +116,15 @@ def test_an_unknown_category(predict, new_customers, tmp_path):
 
 
 def test_many_unknown_categories(predict, new_customers, tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring, "CELLS_REMEMBERED", 7)
+    monkeypatch.setattr(scoring, "CELLS_KEPT", 7)
     table = pd.read_csv(new_customers)
     table["home"] = [f"tent {k // 2}" for k in range(59)] + ["own"]
     table.to_csv(tmp_path / "tents.csv", index=False)
     done = predict(tmp_path / "tents.csv", "--out", tmp_path / "s.csv", "--json")
     assert "unknown category 'tent 4' 2 times, first in row 9 (line 10)" in done.stderr
     assert "at least 2 other values as well" in done.stderr
-    (oddity,) = json.loads(done.stdout)["oddities"]
-    assert sum(cell["count"] for cell in oddity["cells"]) + oddity["others"] == 59
+    (unseen,) = json.loads(done.stdout)["unseen"]
+    assert sum(cell["count"] for cell in unseen["cells"]) + unseen["others"] == 59
 
 
 @pytest.mark.parametrize("block", [200, 1 << 20])
@@ -204,7 +204,7 @@ def test_no_records_make_an_empty_table(predict, new_customers, tmp_path):
     [
         (["--json"], "--json needs standard output: give a file with --out"),
         (["--out", "x.txt"], "--out must end with .parquet or .csv, got 'x.txt'"),
-        (["--interval", "sure"], "--interval must be of sampling, simulation, venn_abers"),
+        (["--interval", "sure"], "--interval must be one of sampling, simulation, venn_abers"),
         (["--confidence", "1"], "--confidence must be between 0 and 1"),
         (["--keep", "nobody"], "--keep: {} has no column 'nobody'"),
         (["--jobs", "0"], "--jobs must not be 0"),

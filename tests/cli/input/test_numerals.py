@@ -14,7 +14,7 @@ from svmproba.cli.errors import InputError
 from svmproba.cli.input.cells import formats_of, to_numbers
 from svmproba.cli.input.columns import plan_columns
 from svmproba.cli.input.numerals import NumberFormat
-from svmproba.cli.input.roles import Wishes
+from svmproba.cli.input.roles import ColumnChoices
 from svmproba.cli.input.tables import Reading
 
 N = 60
@@ -86,7 +86,7 @@ def test_thousands_or_decimals():
     )
     assert said in column.warnings[0]
     with pytest.raises(InputError, match=r"--numeric: column 'c': .* may be"):
-        plan_columns(pa.table({"c": cells}), POSITIVE, wishes=Wishes(numeric=("c",)))
+        plan_columns(pa.table({"c": cells}), POSITIVE, choices=ColumnChoices(numeric=("c",)))
     for reading, factor in ((Reading(thousands=","), 1000), (Reading(decimal=","), 1)):
         (column,) = plan_columns(pa.table({"c": cells}), POSITIVE, reading=reading)
         assert (column.role, column.warnings) == ("numeric", [])

@@ -237,12 +237,18 @@ def test_a_parquet_file_with_a_damaged_middle(tmp_path):
         read_whole(file)
 
 
-def test_arrow_leaves_ctrl_c_to_python(read, monkeypatch):
-    """Its handlers would lose a signal that comes while they are taken down."""
-    order = []
-    monkeypatch.setattr(pa, "enable_signal_handlers", order.append)
-    read_csv = arrow_csv.read_csv
-    note = lambda *arguments: order.append("read") or read_csv(*arguments)  # noqa: E731
-    monkeypatch.setattr(arrow_csv, "read_csv", note)
+def test_reading_leaves_the_options_of_the_process_alone(read, monkeypatch):
+    """Arrow's signal handlers would lose a Ctrl-C that comes while they are removed."""
+
+    def fail(*arguments):
+        raise AssertionError("signal handlers of Arrow")
+
+    monkeypatch.setattr(pa, "enable_signal_handlers", fail)
+    monkeypatch.setattr("pyarrow._csv.SignalStopHandler", fail)
+    with pytest.raises(AssertionError, match="signal handlers"):
+        arrow_csv.read_csv(pa.py_buffer(b"a,b\n1,x\n"))  # this one would use them
+    limit = csv.field_size_limit()
     assert read(b"a,b\n1,x\n2,y\n") == PLAIN
-    assert order == [False, "read"]
+    with pytest.raises(InputError, match=r"row 2 \(line 4\)"):
+        read(b'a,b\n1,"x\nz"\n2\n')
+    assert csv.field_size_limit() == limit

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from svmproba.cli import options
-from svmproba.cli.errors import InputError, Outcome, Voice, conduct
+from svmproba.cli.errors import InputError, Messages, Outcome, conduct
 from svmproba.cli.output.files import check_target
 
 HEADER = ("customer", "age", "income", "duration", "amount", "job", "home", "default")
@@ -38,7 +38,7 @@ def example(
     alone.
     """
 
-    def work(voice: Voice) -> Outcome:
+    def work(messages: Messages) -> Outcome:
         from svmproba._files import write_whole
 
         paths = {folder / name: records for name, (records, _) in FILES.items()}
@@ -54,7 +54,7 @@ def example(
             writer.writerow(columns)
             writer.writerows(next(rows)[: len(columns)] for _ in range(n))
             write_whole(path, text.getvalue().encode())
-            voice.tell(f"{path}: {n:,} {FILES[path.name][1]}")
+            messages.tell(f"{path}: {n:,} {FILES[path.name][1]}")
         return Outcome({"files": [str(path) for path in paths]})
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))

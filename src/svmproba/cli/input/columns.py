@@ -22,7 +22,7 @@ from svmproba.cli.input.cells import (
     to_words,
 )
 from svmproba.cli.input.numerals import NumberFormat, look_like_numbers
-from svmproba.cli.input.roles import CATEGORICAL, DROPPED, NUMERIC, Column, Wishes
+from svmproba.cli.input.roles import CATEGORICAL, DROPPED, NUMERIC, Column, ColumnChoices
 from svmproba.cli.input.tables import Reading, shorten
 from svmproba.evaluation._checks import column_auc, leak_in_words, leak_limit
 
@@ -48,7 +48,7 @@ def plan_columns(
     table: Any,
     positive: Bools,
     *,
-    wishes: Wishes | None = None,
+    choices: ColumnChoices | None = None,
     reading: Reading | None = None,
     rows: NDArray[np.intp] | None = None,
 ) -> list[Column]:
@@ -60,7 +60,7 @@ def plan_columns(
         Without the target.
     positive : ndarray of bool of shape (n,)
         Which records are of the class of interest: to find columns that know the outcome.
-    wishes : Wishes, default=None
+    choices : ColumnChoices, default=None
         What the user decided; it is obeyed, and doubted aloud.
     reading : Reading, default=None
         Signs of numbers in text.
@@ -80,19 +80,19 @@ def plan_columns(
     >>> [(c.name, c.role) for c in plan_columns(table, np.array([True, False, True, False]))]
     [('age', 'numeric'), ('job', 'categorical')]
     """
-    wishes, reading = wishes or Wishes(), reading or Reading()
+    choices, reading = choices or ColumnChoices(), reading or Reading()
     rows = np.arange(1, table.num_rows + 1) if rows is None else rows
     plan = []
     for name in table.column_names:
         cells = flat(table.column(name))
-        if name in wishes.drop:
+        if name in choices.drop:
             plan.append(Column(name, DROPPED, "as you asked"))
         elif looks_nested(cells.type):
             plan.append(Column(name, DROPPED, f"cells of type {cells.type}"))
-        elif name in wishes.categorical:
+        elif name in choices.categorical:
             plan.append(_categorical(name, to_words(cells), positive, asked=True))
         else:
-            asked = name in wishes.numeric
+            asked = name in choices.numeric
             with np.errstate(over="ignore"):  # numbers too large are refused later, by their row
                 plan.append(_guess(name, cells, positive, reading, rows, asked))
     return plan

@@ -168,10 +168,13 @@ class Lines(NamedTuple):
         # The csv module of Python tells lines; Arrow's, which reads the records, does not.
         text = io.StringIO(self.block.decode("utf-8", errors="replace"), newline="")
         reader, n_found, before = csv.reader(text, delimiter=self.separator), 0, 0
-        csv.field_size_limit(LONGEST_RECORD)
-        for cells in reader:
-            if cells and n_found == k:
-                break
-            n_found += bool(cells)
-            before = reader.line_num
+        usual = csv.field_size_limit(LONGEST_RECORD)
+        try:
+            for cells in reader:
+                if cells and n_found == k:
+                    break
+                n_found += bool(cells)
+                before = reader.line_num
+        finally:
+            csv.field_size_limit(usual)
         return self.first + before

@@ -50,25 +50,25 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ColumnChoices:
     """Columns that the user decided on."""
 
     drop: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
 
-    def of_columns(self, columns: Sequence[str], where: str) -> Wishes:
-        """Take lists apart; refuse names that are in no column, or in two wishes."""
+    def of_columns(self, columns: Sequence[str], where: str) -> ColumnChoices:
+        """Take lists apart; refuse names that are in no column, or in two choices."""
         found = {}
         for option in ("drop", "numeric", "categorical"):
             found[option] = split_names(getattr(self, option), columns)
             for name in found[option]:
                 check_column(name, columns, where, f"--{option}")
-        wishes = [name for names in found.values() for name in names]
-        twice = sorted({name for name in wishes if wishes.count(name) > 1})
+        choices = [name for names in found.values() for name in names]
+        twice = sorted({name for name in choices if choices.count(name) > 1})
         if twice:
             raise InputError(f"column {twice[0]!r} is named more than once by the options")
-        return Wishes(**found)
+        return ColumnChoices(**found)
 
 
 def split_names(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:

@@ -236,10 +236,10 @@ class CsvTable(TableFile):
             strings_can_be_null=True,
             check_utf8=False,  # the decoder did
         )
-        # Its own handlers would lose a Ctrl-C that comes while it is about to end.
-        pa.enable_signal_handlers(False)
         try:
-            table = arrow_csv.read_csv(pa.py_buffer(block), read, parse, convert)
+            # Not `read_csv`: its signal handlers would lose a Ctrl-C that comes while it ends.
+            with arrow_csv.open_csv(pa.BufferReader(block), read, parse, convert) as reader:
+                table = reader.read_all()
         except pa.ArrowInvalid as error:
             if not bad:
                 raise InputError(f"{self.name}, after row {row - 1}: {error}") from error

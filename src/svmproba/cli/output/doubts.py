@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.cli.task import Task
-from svmproba.cli.training import Wish
+from svmproba.cli.training import Goal
 from svmproba.evaluation._checks import (
     Calls,
     Finding,
@@ -57,7 +57,7 @@ def limits_of(model: Pipeline, task: Task, figures: dict[str, Any]) -> dict[str,
 
 
 def findings_of(
-    model: Pipeline, task: Task, wish: Wish, figures: dict[str, Any]
+    model: Pipeline, task: Task, goal: Goal, figures: dict[str, Any]
 ) -> list[dict[str, str]]:
     """Collect what to know before the figures are trusted.
 
@@ -65,7 +65,7 @@ def findings_of(
     ----------
     model, task, figures
         As in `limits_of`.
-    wish : Wish
+    goal : Goal
 
     Returns
     -------
@@ -74,9 +74,9 @@ def findings_of(
     """
     calls, truth, proba = _out_of_bag(model, task, figures)
     names = repr(task.positive), repr(task.negative)
-    usual, remedy = not wish.wants_rate and wish.costs is None, REMEDY
+    usual, remedy = not goal.wants_rate and goal.costs is None, REMEDY
     if not usual:
-        asked = "--tpr or --tnr" if wish.wants_rate else "--costs"
+        asked = "--tpr or --tnr" if goal.wants_rate else "--costs"
         remedy = f"{asked} asks for this: is the value right?"
     n_plus = int(truth.sum())
     found: list[Finding] = check_size(Calls(0, 0, n_plus, len(truth) - n_plus), names)

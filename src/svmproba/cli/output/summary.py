@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from svmproba.cli.costs import rule_in_words
 from svmproba.cli.output.doubts import findings_of, limits_of
 from svmproba.cli.task import Task
-from svmproba.cli.training import Wish, n_features
+from svmproba.cli.training import Goal, n_features
 from svmproba.evaluation import brier_decomposition
 
 NOT_GUARANTEED = (
@@ -20,7 +20,7 @@ NOT_GUARANTEED = (
 )
 
 
-def describe(model: Pipeline, task: Task, wish: Wish, target: str) -> dict[str, Any]:
+def describe(model: Pipeline, task: Task, goal: Goal, target: str) -> dict[str, Any]:
     """Tell what a saved model must know of itself.
 
     Parameters
@@ -28,7 +28,7 @@ def describe(model: Pipeline, task: Task, wish: Wish, target: str) -> dict[str, 
     model : Pipeline
         From `svmproba.cli.training.train`.
     task : Task
-    wish : Wish
+    goal : Goal
     target : str
 
     Returns
@@ -36,29 +36,29 @@ def describe(model: Pipeline, task: Task, wish: Wish, target: str) -> dict[str, 
     dict
         Made of what JSON has.
     """
-    svm, found = model["svm"], figures(model, task, wish)
+    svm, found = model["svm"], figures(model, task, goal)
     return {
         "target": target,
         "positive": task.positive,
         "negative": task.negative,
         "columns": [column.to_dict() for column in task.plan],
-        "wants_rate": wish.wants_rate,
-        "wish": {"tpr": wish.tpr, "tnr": wish.tnr, "guarantee": wish.guarantee},
-        "calibration": wish.calibration,
-        "costs": None if wish.costs is None else wish.costs.to_dict(),
+        "wants_rate": goal.wants_rate,
+        "goal": {"tpr": goal.tpr, "tnr": goal.tnr, "guarantee": goal.guarantee},
+        "calibration": goal.calibration,
+        "costs": None if goal.costs is None else goal.costs.to_dict(),
         "guarantee": svm.guarantee_,
         "figures": found,
         "limits": limits_of(model, task, found),
-        "findings": findings_of(model, task, wish, found),
+        "findings": findings_of(model, task, goal, found),
     }
 
 
-def figures(model: Pipeline, task: Task, wish: Wish) -> dict[str, Any]:
+def figures(model: Pipeline, task: Task, goal: Goal) -> dict[str, Any]:
     """Measure the model by the records that each bag left out.
 
     Parameters
     ----------
-    model, task, wish
+    model, task, goal
         As in `describe`.
 
     Returns
@@ -86,16 +86,16 @@ def figures(model: Pipeline, task: Task, wish: Wish) -> dict[str, Any]:
         parts = brier_decomposition(truth, proba, pos_label=True)
         found |= {"auc": roc_auc_score(truth, proba), "mse": parts.mse}
         found |= {"miscalibration": parts.miscalibration, "mse_of_base_rate": parts.uncertainty}
-    if wish.costs is not None:
-        found |= _costs(found, positive.mean(), wish)
+    if goal.costs is not None:
+        found |= _costs(found, positive.mean(), goal)
     return {
         name: value if isinstance(value, int) else float(value) for name, value in found.items()
     }
 
 
-def _costs(found: dict[str, Any], share: float, wish: Wish) -> dict[str, float]:
+def _costs(found: dict[str, Any], share: float, goal: Goal) -> dict[str, float]:
     """Mean costs of the decisions, and of calling all records, or none, positive."""
-    costs = wish.costs
+    costs = goal.costs
     assert costs is not None
 
     def mean(tpr: float, tnr: float) -> float:
