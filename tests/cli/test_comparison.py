@@ -10,9 +10,6 @@ from sklearn.svm import LinearSVC
 
 from svmproba import BootstrapSVC, PosteriorProbabilitySVC, ProbabilitySVC
 from svmproba.cli.comparison import compare_methods, families_of, to_text
-from svmproba.cli.errors import Messages
-from svmproba.cli.input.tables import open_table
-from svmproba.cli.task import load_task
 from svmproba.preparation.preprocessing import make_preprocessor
 
 BAGS = {"n_bootstraps": 40, "random_state": 3}
@@ -25,12 +22,6 @@ TWINS = {
     "tao": PosteriorProbabilitySVC(10**0.5, cv=10, random_state=3),
     "linear_svc": CalibratedClassifierCV(LinearSVC(random_state=3)),
 }
-
-
-@pytest.fixture(scope="module")
-def task(credit):
-    with open_table(str(credit)) as table:
-        return load_task(table, "default", Messages(), positive="yes")
 
 
 @pytest.mark.parametrize("method", TWINS)

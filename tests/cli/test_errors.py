@@ -40,7 +40,7 @@ def failing(error):
         (InputError("no such column"), BAD_INPUT, "error: no such column"),
         (ValueError("too bad"), FAILED, "error: too bad"),
         (RuntimeError(), FAILED, "error: RuntimeError"),
-        (MemoryError(), FAILED, "error: there is not enough memory"),
+        (MemoryError(), FAILED, "error: not enough memory"),
         (PermissionError(13, "Permission denied", "x.csv"), FAILED, "error: x.csv: Permission"),
         (ModuleNotFoundError("no", name="pyarrow"), FAILED, "needs pyarrow, .* 'svmproba.cli.'"),
         (KeyboardInterrupt(), INTERRUPTED, "stopped"),

@@ -97,17 +97,6 @@ def test_a_server_that_breaks_off_leaves_nothing_behind(published, cache):
     assert not cache.exists()
 
 
-def test_an_interrupted_write_leaves_nothing_behind(cache, monkeypatch):
-    def interrupted(handle):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", interrupted)
-    cache.mkdir(parents=True)
-    with pytest.raises(KeyboardInterrupt):
-        write_whole(cache / "t.csv", CONTENT)
-    assert os.listdir(cache) == []
-
-
 def test_no_download_when_not_wanted_or_not_published(published, cache):
     with pytest.raises(FileNotFoundError, match=r"t\.csv is in none of .*SVMPROBA_DATA"):
         find_file("t.csv", SHA256, download=False)

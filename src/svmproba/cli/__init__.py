@@ -23,13 +23,7 @@ def main() -> None:
 
 
 def make_app() -> Any:
-    """Build the command line.
-
-    Returns
-    -------
-    typer.Typer
-        Callable; it ends the process with an exit code.
-    """
+    """Build the command line, a callable that ends the process with an exit code."""
     import typer
 
     from svmproba.cli.commands.compare import compare

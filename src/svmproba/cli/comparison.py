@@ -32,18 +32,9 @@ LABELS = {
 
 
 class MethodResult(NamedTuple):
-    """Performance of one method.
+    """Out-of-fold probabilities of the class of interest by one method, and their summary.
 
-    Attributes
-    ----------
-    method : str
-        Key of ``LABELS``.
-    proba : ndarray of shape (n,)
-        Probability of the class of interest, of every record.
-    summary : Summary
-    log_loss : float
-    seconds : float
-        Fits and predictions; methods that share a fit each count all of it.
+    `seconds` are those of fits and predictions; methods that share a fit each count all of it.
     """
 
     method: str

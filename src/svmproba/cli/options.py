@@ -66,9 +66,9 @@ NoHeader = Annotated[
         rich_help_panel=_READING,
     ),
 ]
-Bootstraps = Annotated[int, typer.Option(min=1, help="Number of bootstrap bags.")]
+Bootstraps = Annotated[int, typer.Option(help="Number of bootstrap bags.")]
 Jobs = Annotated[int, typer.Option(help="Parallel jobs; -1: all cores.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(help="Seed; the same seed gives the same result.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file of --out if it exists.")]
 Json = Annotated[
     bool,
@@ -108,11 +108,27 @@ def choice(option: str, value: str, allowed: Sequence[str]) -> str:
     return value
 
 
+def at_least(option: str, value: int, least: int) -> int:
+    """Check that a number is not too small."""
+    if value < least:
+        raise InputError(f"{option} must be at least {least}; got {value}")
+    return value
+
+
 def check_jobs(jobs: int) -> int:
     """Check the number of jobs."""
     if jobs == 0:
         raise InputError("--jobs must not be 0")
     return jobs
+
+
+def fit_setting(bootstraps: int, jobs: int, seed: int) -> dict[str, int]:
+    """Check the options of every fit."""
+    return {
+        "n_bootstraps": at_least("--bootstraps", bootstraps, 1),
+        "n_jobs": check_jobs(jobs),
+        "seed": at_least("--seed", seed, 0),
+    }
 
 
 def choices_of(

@@ -16,18 +16,16 @@ from sklearn.pipeline import Pipeline
 
 from svmproba.cli.costs import Costs
 from svmproba.cli.errors import InputError, Messages
-from svmproba.cli.input.cells import Bools, to_numbers, to_words
+from svmproba.cli.input.cells import Bools, to_words
+from svmproba.cli.input.frames import frame_of
 from svmproba.cli.input.numerals import best_formats
 from svmproba.cli.input.roles import (
-    NUMERIC,
     Column,
     check_needed,
-    check_range,
     columns_of,
     split_names,
 )
 from svmproba.cli.input.tables import Chunk, TableFile, shorten
-from svmproba.cli.task import categories_of
 from svmproba.estimators._costs import expected_cost
 
 UNKNOWN, NOT_A_NUMBER = "unknown category", "not a number"
@@ -90,18 +88,14 @@ class Scorer:
 
     Parameters
     ----------
-    model : Pipeline
-        From `svmproba.cli.training.train`.
-    about : dict
-        What was saved with it, see `svmproba.cli.output.summary.describe`.
+    model, about : Pipeline and dict
+        Saved by ``svmproba fit``.
     table : TableFile
         The table to score.
     keep : sequence of str, default=()
         Columns to copy; lists with commas, too.
-    interval : str, default=None
-        Kind of interval, as in ``predict_proba_interval``.
-    confidence : float, default=0.95
-        Of the interval.
+    interval, confidence
+        As in ``predict_proba_interval``.
     strict, lenient : bool, default=False
         Strict: an unknown category is an error. Lenient: neither a cell that is not a number nor
         a column that has only unknown categories is an error.
@@ -191,25 +185,18 @@ class Scorer:
 
     def frame(self, chunk: Chunk) -> pd.DataFrame:
         """Make the table that the model reads, and note cells that it cannot use."""
-        made: dict[str, Any] = {}
-        for column in self._columns:
-            name, cells = column.name, chunk.batch.column(column.name)
-            if column.role == NUMERIC:
-                numbers = to_numbers(cells, column.format)
-                if numbers.bad.any():
-                    self._note_bad_numbers(column, numbers.bad, chunk)
-                check_range(numbers.values, lambda k: self._place(chunk, k), name)
-                made[name] = numbers.values
-            else:
-                words = to_words(cells)
-                self._note_unknown(name, words, chunk)
-                made[name] = categories_of(words)
-        return pd.DataFrame(made)
+        return frame_of(
+            chunk.batch,
+            self._columns,
+            partial(self._place, chunk),
+            note_bad=partial(self._note_bad_numbers, chunk),
+            note_words=partial(self._note_unknown, chunk),
+        )
 
     def _place(self, chunk: Chunk, k: int) -> str:
         return f"{self._table.name}, {chunk.place(chunk.first_row + k)}"
 
-    def _note_bad_numbers(self, column: Column, bad: Bools, chunk: Chunk) -> None:
+    def _note_bad_numbers(self, chunk: Chunk, column: Column, bad: Bools) -> None:
         name, places = column.name, np.flatnonzero(bad).tolist()
         words = to_words(chunk.batch.column(name)).take(pa.array(places))
         first = str(words[0])
@@ -225,7 +212,7 @@ class Scorer:
         for place, word in zip(places, words.to_pylist(), strict=True):
             unseen.add(word, 1, chunk, partial(int, place))
 
-    def _note_unknown(self, name: str, words: Any, chunk: Chunk) -> None:
+    def _note_unknown(self, chunk: Chunk, name: str, words: Any) -> None:
         for entry in pc.value_counts(words.drop_null()).to_pylist():
             value = entry["values"]
             self._n_given[name] += entry["counts"]

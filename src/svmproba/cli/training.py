@@ -1,4 +1,4 @@
-"""Fitting a pipeline on a task: standard parts of scikit-learn and one of our estimators."""
+"""Fitting a pipeline: preprocessing by scikit-learn and one of our estimators."""
 
 from __future__ import annotations
 
@@ -20,25 +20,13 @@ from svmproba.estimators._progress import listening
 from svmproba.estimators._validation import check_kernels
 from svmproba.preparation.preprocessing import make_preprocessor
 
-#: Share of either class that ``guarantee="split"`` holds back.
+#: Share of either class that ``guarantee="split"`` holds out.
 HELD_OUT_SHARE = 0.3
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What the model shall do.
-
-    Attributes
-    ----------
-    tpr, tnr : float or None
-        Wanted rate of the class of interest, or of the other; at most one.
-    guarantee : {None, "split", "oob", "jackknife+"}
-    confidence : float
-    calibration : str or None
-    costs : Costs or None
-    class_weight : {None, "balanced", "auto"}
-    kernel : {"linear", "rbf", "auto"}
-    """
+    """What the model should do; at most one of the rates `tpr` and `tnr` is given."""
 
     tpr: float | None = None
     tnr: float | None = None
@@ -51,11 +39,11 @@ class Goal:
 
     @property
     def wants_rate(self) -> bool:
-        """Whether a rate was asked for."""
+        """Whether a rate is to be reached."""
         return self.tpr is not None or self.tnr is not None
 
     def check(self) -> None:
-        """Refuse what does not go together."""
+        """Refuse values out of range and options that exclude each other."""
         if self.tpr is not None and self.tnr is not None:
             raise InputError("--tpr and --tnr: a threshold has one free rate, give one of the two")
         for option, rate in (("--tpr", self.tpr), ("--tnr", self.tnr)):
@@ -68,7 +56,7 @@ class Goal:
 
     @property
     def held_out_share(self) -> float:
-        """Share of the records that nothing may be learned from."""
+        """Share of the records that nothing is learned from."""
         return HELD_OUT_SHARE if self.guarantee == "split" else 0.0
 
 
@@ -81,25 +69,10 @@ def train(
     seed: int = 0,
     advance: Callable[[int], None] | None = None,
 ) -> Pipeline:
-    """Fit.
+    """Fit a pipeline of the steps ``columns`` (a ColumnTransformer) and ``svm``.
 
-    Records held back take part in nothing, the preprocessing included: only so is the guarantee on
-    them a theorem.
-
-    Parameters
-    ----------
-    task : Task
-    goal : Goal
-    n_bootstraps : int, default=500
-    n_jobs : int, default=None
-    seed : int, default=0
-    advance : callable, default=None
-        Called after every block of bags with their number.
-
-    Returns
-    -------
-    Pipeline
-        Steps ``columns`` (a ColumnTransformer) and ``svm``.
+    Records held out take no part, not even in the preprocessing: otherwise the guarantee would not
+    hold. `advance` is called after every block of bags with their number.
     """
     common: dict[str, Any] = {
         "n_bootstraps": n_bootstraps,
@@ -135,7 +108,7 @@ def train(
 
 
 def n_families(task: Task, goal: Goal) -> int:
-    """Families of SVMs that are fitted to every bag: kernels times class weights."""
+    """Count the SVMs that are fitted to every bag and C: kernels times class weights."""
     n_plus = int(np.sum(task.y[task.kept] == task.positive))
     classes = np.array([task.negative, task.positive])
     sizes = len(task.kept) - n_plus, n_plus
@@ -144,5 +117,5 @@ def n_families(task: Task, goal: Goal) -> int:
 
 
 def n_features(model: Pipeline) -> int:
-    """Columns that the SVMs see."""
+    """Count the columns after the preprocessing."""
     return int(np.shape(model["columns"].get_feature_names_out())[0])

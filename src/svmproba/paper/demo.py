@@ -25,17 +25,7 @@ N_FOLDS = 10
 
 
 def comparison(summaries: dict[str, Summary]) -> str:
-    """Set our numbers beside the paper's.
-
-    Parameters
-    ----------
-    summaries : dict of str to Summary
-        By column of the paper's tables 2 and 5.
-
-    Returns
-    -------
-    str
-    """
+    """Set our summaries beside the paper's tables 2 and 5; keys are columns of these."""
     titles = {"ebb": "EBB, all values of C", "ebb_best": "EBB, best C only"}
     lines = [
         f"{'':24}{'MSE (s.e.)':>18}{'paper':>8}{'AUC (s.e.)':>20}{'paper':>8}",
@@ -62,21 +52,7 @@ A vote share says how stable the side of the threshold is under resampling; it i
 
 
 def run(n_bootstraps: int, out: Path, n_jobs: int | None) -> dict[str, Summary]:
-    """Run the experiment, print the comparison, write the figures and the report.
-
-    Parameters
-    ----------
-    n_bootstraps : int
-        Bags B.
-    out : Path
-        Folder of the figures.
-    n_jobs : int or None
-        Jobs of the fit.
-
-    Returns
-    -------
-    dict of str to Summary
-    """
+    """Run the experiment, print the comparison, write the figures and the report into `out`."""
     X, y = load_dataset("wisconsin")
     print(f"wisconsin: {len(y)} records, {X.shape[1]} attributes, {y.sum()} malignant")
     sizes = f"{n_bootstraps} bags x 11 values of C = {n_bootstraps * 11} SVMs each"
@@ -125,13 +101,7 @@ def _report(n_bootstraps: int, out: Path, n_jobs: int | None) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line and run.
-
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        By default those of the process.
-    """
+    """Read the command line, by default that of the process, and run."""
     parser = argparse.ArgumentParser(
         prog="python -m svmproba.paper.demo",
         description="EBB on wisconsin under the paper's protocol, beside the paper's numbers.",

@@ -1,4 +1,4 @@
-"""The methods that the paper compares: how each is made and what is read out of it."""
+"""The methods that the paper compares: how each is made and what is read from it."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def _fit(estimator: Any, X: Floats, y: NDArray[np.int64]) -> Any:
 
 @dataclass(frozen=True)
 class Family:
-    """Methods that are read out of one fit.
+    """Methods that are read from one fit.
 
     Attributes
     ----------
     methods : tuple of str
-        Entries of ``METHODS`` that it serves.
+        Entries of ``METHODS``.
     make : callable
         ``make(**setting) -> estimator``; of the setting (``n_bootstraps``, ``effort``,
-        ``random_state``, ``n_jobs``) it takes what the estimator knows.
+        ``random_state``, ``n_jobs``, ``device``) it uses what the estimator has.
     read : callable
         ``read(fitted, X) -> dict``, values of shape (n,) by name of the output.
     fit : callable
@@ -51,7 +51,7 @@ class Family:
     bootstrap : bool
         Whether it is one of the paper's own methods, with bags.
     n_members : int
-        Machines fitted, for each bag where there are bags: a guess of the price.
+        SVMs fitted, for each bag where there are bags: a rough measure of the work.
     """
 
     methods: tuple[str, ...]
@@ -147,17 +147,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def choose_families(methods: Sequence[str]) -> list[str]:
-    """Families that serve some methods.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        Entries of ``METHODS``.
-
-    Returns
-    -------
-    list of str
-        Keys of ``FAMILIES``, in its order.
+    """Families that serve some methods, in the order of ``FAMILIES``.
 
     Examples
     --------
@@ -172,19 +162,9 @@ def choose_families(methods: Sequence[str]) -> list[str]:
 
 
 def recipe_of(family: str, **setting: Any) -> str:
-    """Describe what a family computes, but for bags and seed: equal texts, equal results.
+    """Describe what a family computes, apart from bags and seed: equal texts, equal results.
 
-    Parameters
-    ----------
-    family : str
-        Key of ``FAMILIES``.
-    **setting
-        As in `Family.make`.
-
-    Returns
-    -------
-    str
-        JSON of the estimator's class and the parameters that are not its defaults.
+    JSON of the estimator's class and the parameters that are not its defaults.
     """
     estimator = FAMILIES[family].make(**setting)
     defaults = type(estimator)().get_params(deep=False)

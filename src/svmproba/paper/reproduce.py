@@ -1,4 +1,4 @@
-"""The paper's experiment, cell by cell, with a memory.
+"""The paper's experiment, cell by cell.
 
 A cell is one fit on one training part: (protocol, data set, family of methods, repeat, fold). Each
 is kept in a :class:`~svmproba.paper.store.Store` as soon as it is done, and not computed again.
@@ -31,17 +31,7 @@ Table = tuple["pd.DataFrame", NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is computed, and how.
-
-    Attributes
-    ----------
-    protocol : {"fair", "paper"}
-    n_bootstraps : int
-    n_folds, n_repeats : int
-    seed : int
-    effort : str
-        Effort of CEBB2.
-    """
+    """What is computed, and how; `effort` is that of CEBB2."""
 
     protocol: str = "fair"
     n_bootstraps: int = 500
@@ -52,17 +42,17 @@ class Plan:
 
 
 class Event(NamedTuple):
-    """Told after every cell.
+    """Report after every cell.
 
     Attributes
     ----------
     done, total : int
-        Cells, with those that were kept from before.
+        Cells, with those that were stored before.
     cell : Cell
     seconds : float
-        Time the cell took.
+        Time of the cell.
     left : float or None
-        Guess of the seconds that the rest will take; None as long as there is none.
+        Estimate of the seconds left; None where there is none yet.
     failure : Exception or None
         Why the cell has no result.
     """
@@ -76,7 +66,7 @@ class Event(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A cell, its records, and a guess of its price in machines times records times columns."""
+    """A cell, its records, and its rough work in SVMs times records times columns."""
 
     cell: Cell
     part: Part
@@ -84,20 +74,7 @@ class Job(NamedTuple):
 
 
 def plan_jobs(plan: Plan, tables: dict[str, Table], families: Sequence[str]) -> list[Job]:
-    """List all cells of a plan.
-
-    Parameters
-    ----------
-    plan : Plan
-    tables : dict of str to (DataFrame, ndarray)
-        The data sets by name.
-    families : sequence of str
-        Keys of ``FAMILIES``.
-
-    Returns
-    -------
-    list of Job
-    """
+    """List all cells of a plan, for data sets by name and families of ``FAMILIES``."""
     jobs = []
     for dataset, (X, y) in tables.items():
         for family in families:
@@ -117,18 +94,7 @@ def plan_jobs(plan: Plan, tables: dict[str, Table], families: Sequence[str]) -> 
 
 
 def make_cell(plan: Plan, dataset: str, family: str, part: Part) -> Cell:
-    """Name a cell by everything that decides its result.
-
-    Parameters
-    ----------
-    plan : Plan
-    dataset, family : str
-    part : Part
-
-    Returns
-    -------
-    Cell
-    """
+    """Name a cell by everything that decides its result."""
     own = FAMILIES[family].bootstrap
     estimator = json.loads(recipe_of(family, effort=plan.effort))
     recipe = {"estimator": estimator, "data": DATASETS[dataset].sha256}
@@ -146,21 +112,9 @@ def make_cell(plan: Plan, dataset: str, family: str, part: Part) -> Cell:
 
 
 def compute(job: Job, plan: Plan, table: Table, n_jobs: int | None, device: str = "cpu") -> Result:
-    """Fit on the training part and read what is said of the other records.
+    """Fit on the training part and predict the other records.
 
-    Parameters
-    ----------
-    job : Job
-    plan : Plan
-    table : tuple of DataFrame and ndarray
-    n_jobs : int or None
-        Jobs of the fit; the result does not depend on them.
-    device : str, default="cpu"
-        Where the paper's own methods are fitted; the result depends on it within ``tol``.
-
-    Returns
-    -------
-    Result
+    The result does not depend on `n_jobs`; on `device` it depends within ``tol``.
     """
     (X, y), (cell, part, _) = table, job
     family = FAMILIES[cell.family]
@@ -199,25 +153,20 @@ def run(
 
     Parameters
     ----------
-    plan : Plan
-    tables : dict of str to (DataFrame, ndarray)
-        The data sets by name.
-    families : sequence of str
-        Keys of ``FAMILIES``.
+    plan, tables, families
+        As in `plan_jobs`.
     store : Store
-    n_jobs : int or None, default=None
-        Jobs of every fit.
-    device : str, default="cpu"
-        Where to fit, as in `compute`.
+    n_jobs, device
+        As in `compute`.
     begin : callable, default=None
-        Called with every `Cell` that is going to be computed.
+        Called with every `Cell` before it is computed.
     report : callable, default=None
         Called with an `Event` after it.
 
     Returns
     -------
     dict of Cell to Exception
-        Cells that failed; the others go on without them.
+        Cells that failed; the others are computed all the same.
     """
     jobs = plan_jobs(plan, tables, families)
     waiting = [job for job in jobs if job.cell not in store]

@@ -101,10 +101,10 @@ def test_json(command):
         (["--device", "gpu"], "--device: .*'cuda:<number>' or 'auto', got 'gpu'"),
         (["--jobs", "0"], "--jobs must not be 0"),
         (["--table", "7"], "--table must be from 1 to 6; got 7"),
-        (["--bootstraps", "0"], "'--bootstraps': 0 is not in the range x>=1"),
-        (["--folds", "1"], "'--folds': 1 is not in the range x>=2"),
-        (["--repeats", "0"], "'--repeats': 0 is not in the range x>=1"),
-        (["--seed", "-1"], "'--seed': -1 is not in the range x>=0"),
+        (["--bootstraps", "0"], "--bootstraps must be at least 1; got 0"),
+        (["--folds", "1"], "--folds must be at least 2; got 1"),
+        (["--repeats", "0"], "--repeats must be at least 1; got 0"),
+        (["--seed", "-1"], "--seed must be at least 0; got -1"),
     ],
 )
 def test_wrong_use(command, arguments, message):

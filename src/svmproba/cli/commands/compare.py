@@ -28,7 +28,7 @@ def compare(
     data: options.Data,
     target: options.Target,
     positive: options.Positive = None,
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
+    folds: Annotated[int, typer.Option(help="Number of folds.")] = 10,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -63,8 +63,8 @@ def compare(
         from svmproba.cli.task import load_task
 
         chosen = check_methods(tuple(options.listed(methods)))
-        setting = {"n_folds": folds, "n_bootstraps": bootstraps, "seed": seed}
-        setting["n_jobs"] = options.check_jobs(jobs)
+        setting = options.fit_setting(bootstraps, jobs, seed)
+        setting["n_folds"] = options.at_least("--folds", folds, 2)
         if out is not None:
             import matplotlib  # noqa: F401  # where it is missing, say so before hours of work
 

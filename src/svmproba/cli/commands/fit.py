@@ -124,7 +124,7 @@ def fit(
             options.choice("--kernel", kernel, KERNELS),
         )
         goal.check()
-        setting = {"n_bootstraps": bootstraps, "n_jobs": options.check_jobs(jobs), "seed": seed}
+        setting = options.fit_setting(bootstraps, jobs, seed)
         reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         with open_table(data, reading) as table:
             task = load_task(

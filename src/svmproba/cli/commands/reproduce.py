@@ -55,14 +55,14 @@ def reproduce(
         ),
     ] = "",
     bootstraps: Annotated[
-        int, typer.Option(min=1, help="Number of bootstrap bags of EBB, CEBB1 and CEBB2.")
+        int, typer.Option(help="Number of bootstrap bags of EBB, CEBB1 and CEBB2.")
     ] = 500,
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats of the whole experiment.")] = 1,
+    folds: Annotated[int, typer.Option(help="Number of folds.")] = 10,
+    repeats: Annotated[int, typer.Option(help="Repeats of the whole experiment.")] = 1,
     protocol: Annotated[
         str, typer.Option(help="fair: the same folds for all; paper: as its numbers reveal.")
     ] = "fair",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and the bags.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the folds and the bags.")] = 0,
     effort: Annotated[
         str, typer.Option(help="Effort of CEBB2: fast, default or thorough.")
     ] = "default",
@@ -97,10 +97,10 @@ def reproduce(
         request = Request(
             Plan(
                 options.choice("--protocol", protocol, PROTOCOLS),
-                bootstraps,
-                folds,
-                repeats,
-                seed,
+                options.at_least("--bootstraps", bootstraps, 1),
+                options.at_least("--folds", folds, 2),
+                options.at_least("--repeats", repeats, 1),
+                options.at_least("--seed", seed, 0),
                 options.choice("--effort", effort, EFFORTS),
             ),
             _check_datasets(datasets or []),

@@ -1,4 +1,4 @@
-"""One picture of a contest: errors side by side, and how reliable each method is."""
+"""One picture of a comparison: errors side by side, and a reliability diagram of each method."""
 
 from __future__ import annotations
 
@@ -14,25 +14,11 @@ from svmproba.cli.comparison import LABELS, MethodResult
 from svmproba.evaluation import ReliabilityDisplay
 from svmproba.evaluation._drawing import NEGATIVE_COLOR, POSITIVE_COLOR, tidy, wrapped
 
-#: Kinds of pictures that can be written.
-SUFFIXES = (".png", ".pdf", ".svg")
-
 
 def draw_comparison(
     results: Sequence[MethodResult], y: NDArray[Any], positive: Any, path: Path
 ) -> None:
-    """Draw and write.
-
-    Parameters
-    ----------
-    results : sequence of MethodResult
-    y : ndarray of shape (n,)
-        Labels.
-    positive : label
-        The class of interest.
-    path : Path
-        Its ending tells the kind of picture.
-    """
+    """Draw the results on the labels `y` of shape (n,) and write the picture."""
     from matplotlib.figure import Figure
 
     n_rows = math.ceil((len(results) + 1) / 4)
