@@ -14,6 +14,8 @@ CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 ROW = re.compile(r"^\| `(\w+)/` \| .* \| (.*) \|$", re.MULTILINE)
 TABLE = dict(ROW.findall(CONTRIBUTING.read_text(encoding="utf-8")))
 ROOMS = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
+#: Modules beside the rooms, which all may import.
+OPEN = {path.stem for path in PACKAGE.glob("_[a-z]*.py")}
 
 
 def room_of(name):
@@ -58,7 +60,7 @@ def test_the_table_has_every_room():
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if room != "cli"])
 def test_a_room_imports_what_the_table_allows(room):
-    allowed = {room, "_files", "_pace", *re.findall(r"`(\w+)`", TABLE[room])}
+    allowed = {room, *OPEN, *re.findall(r"`(\w+)`", TABLE[room])}
     order = list(TABLE)
     assert all(order.index(other) < order.index(room) for other in allowed & {*ROOMS} - {room})
     for path in (PACKAGE / room).rglob("*.py"):
@@ -74,6 +76,6 @@ def test_only_reproduce_imports_the_paper():
     assert importing == {"commands/reproduce.py"}
 
 
-@pytest.mark.parametrize("name", ["_files", "_pace"])
+@pytest.mark.parametrize("name", sorted(OPEN))
 def test_what_is_open_to_all_imports_nothing_of_ours(name):
     assert rooms_imported_by(PACKAGE / f"{name}.py") == set()

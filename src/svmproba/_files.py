@@ -70,7 +70,7 @@ def _begin(path: Path) -> tuple[Path, int | None]:
     begin, end = _around_token(path)
     while True:
         temporary = path.with_name(f"{begin}{secrets.token_hex(6)}{end}")
-        # Not `tempfile`, whose files nobody else may read: this one has the user's usual rights.
+        # Not `tempfile`, whose files only the user may read: this one has the usual rights.
         lock = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         if sys.platform == "win32":
             os.close(lock)

@@ -73,7 +73,7 @@ def test_the_rate_decides_where_both_are_given(task):
     assert both["svm"].proba_threshold_ == rate["svm"].proba_threshold_
 
 
-def test_wishes_that_do_not_go_together():
+def test_goals_that_exclude_each_other():
     for goal, message in (
         (Goal(tpr=0.9, tnr=0.9), "a threshold has one free rate"),
         (Goal(tpr=1.5), "--tpr must be from 0 to 1; got 1.5"),

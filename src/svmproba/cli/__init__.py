@@ -36,7 +36,7 @@ def make_app() -> Any:
     app = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        help="Support vector machines with probabilities people can act on.",
+        help="Probabilities and decisions from support vector machines.",
         epilog=EXIT_CODES,
     )
 

@@ -6,18 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
 from sklearn.svm import LinearSVC
 
+from svmproba._types import Floats
 from svmproba.cli.errors import InputError
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, PosteriorProbabilitySVC, ProbabilitySVC
 from svmproba.preparation.folds import Reader, best_theta_proba, out_of_fold, positive_proba
 from svmproba.preparation.performance import Summary, summarise
-
-Floats = NDArray[np.float64]
 
 #: Titles of the methods, in the order of the table.
 LABELS = {

@@ -176,19 +176,19 @@ def handled_signals() -> Iterator[Callable[[], None]]:
 
     Yields a callable that raises again an exception that a finaliser or a callback swallowed.
     """
-    heard: list[BaseException] = []
+    raised: list[BaseException] = []
 
     def note(signum: int, frame: object) -> None:
         ctrl_c = signum == signal.SIGINT
-        heard.append(KeyboardInterrupt() if ctrl_c else Terminated(128 + signum))
-        raise heard[-1]
+        raised.append(KeyboardInterrupt() if ctrl_c else Terminated(128 + signum))
+        raise raised[-1]
 
     def check() -> None:
-        if heard:
-            raise heard[-1]
+        if raised:
+            raise raised[-1]
 
     def quiet(lost: Any) -> None:
-        if lost.exc_value not in heard:
+        if lost.exc_value not in raised:
             unraisable(lost)
 
     if threading.current_thread() is not threading.main_thread():

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.pipeline import Pipeline
 
+from svmproba._types import Bools
 from svmproba.cli.costs import Costs
 from svmproba.cli.errors import InputError, Messages
-from svmproba.cli.input.cells import Bools, to_words
+from svmproba.cli.input.cells import to_words
 from svmproba.cli.input.frames import frame_of
 from svmproba.cli.input.numerals import best_formats
 from svmproba.cli.input.roles import (
@@ -64,11 +65,11 @@ class UnseenCells:
 
     def in_words(self) -> Iterator[str]:
         """Say which cells, where, and how they are treated."""
-        fate = "counts as no category" if self.kind == UNKNOWN else "counts as missing"
+        effect = "counts as no category" if self.kind == UNKNOWN else "counts as missing"
         for value, (_, place, n) in list(self.cells.items())[:CELLS_NAMED]:
             often = "once" if n == 1 else f"{n:,} times"
             said = f"column {self.column!r}: {self.kind} {shorten(value, 40)!r} {often}, first in "
-            yield f"{said}{place}; it {fate}"
+            yield f"{said}{place}; it {effect}"
         n_more = len(self.cells) - CELLS_NAMED
         if n_more > 0:
             at_least = " at least" if self.n_others else ""

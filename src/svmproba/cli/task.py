@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from svmproba.bootstrap.held_out import draw_held_out
+from svmproba._types import Bools
+from svmproba.bootstrap.bags import draw_held_out
 from svmproba.cli.errors import InputError, Messages, visible
-from svmproba.cli.input.cells import Bools, to_words
+from svmproba.cli.input.cells import to_words
 from svmproba.cli.input.columns import plan_columns
 from svmproba.cli.input.frames import frame_of
 from svmproba.cli.input.roles import (
@@ -95,6 +96,7 @@ def load_task(
     rows = np.flatnonzero(labels.present) + 1
     attributes = whole.table.drop_columns([target]).filter(pa.array(labels.present))
     called = labels.y == labels.positive
+    # The class of interest is drawn from first.
     held_out = draw_held_out(~called, held_out_share, np.random.default_rng(seed))
     kept = np.setdiff1d(np.arange(len(called)), held_out)
     plan = plan_columns(

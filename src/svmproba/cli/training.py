@@ -95,8 +95,8 @@ def train(
         with listening(advance) if advance is not None else nullcontext():
             svm.fit(rows, task.y[kept])
         if goal.wants_rate and goal.guarantee == "split":
-            judges = columns.transform(task.X.iloc[held_out])
-            svm = svm.with_rate(tpr=goal.tpr, tnr=goal.tnr, **rate, X=judges, y=task.y[held_out])
+            held_rows = columns.transform(task.X.iloc[held_out])
+            svm = svm.with_rate(tpr=goal.tpr, tnr=goal.tnr, **rate, X=held_rows, y=task.y[held_out])
         elif goal.costs is not None and not goal.wants_rate:
             with warnings.catch_warnings():
                 # The command warns of vote shares itself, before the fit.

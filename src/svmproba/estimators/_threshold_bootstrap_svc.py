@@ -10,7 +10,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
 from svmproba.bootstrap.blocks import map_blocks
-from svmproba.bootstrap.held_out import draw_held_out
 from svmproba.bootstrap.members import member_scores
 from svmproba.bootstrap.votes import left_out_shares, mix_shares, two_columns
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
@@ -276,8 +275,13 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         self, y: NDArray[Any], sample_weight: ArrayLike | None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Draw the same share of either class; at least two records of it stay."""
-        present = present_records(len(y), sample_weight)
-        held = draw_held_out(y, self.calibration_size, as_generator(self.random_state), present)
+        rng = as_generator(self.random_state)
+        present, chosen = present_records(len(y), sample_weight), []
+        for label in np.unique(y):
+            records = rng.permutation(present[y[present] == label])
+            n_held = min(round(self.calibration_size * len(records)), len(records) - 2)
+            chosen.append(records[: max(0, n_held)])
+        held = np.sort(np.concatenate(chosen))
         return held, np.setdiff1d(np.arange(len(y)), held)
 
     def _renew_oob_proba(self, rows: Rows) -> None:

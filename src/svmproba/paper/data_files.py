@@ -71,7 +71,7 @@ def find_file(
             _check(path, sha256)
             return path
     cached = cache_folder() / file
-    # A cached file that was damaged is nobody's work: it is fetched again.
+    # A damaged file in the cache is fetched again.
     if cached.is_file() and content_digest(cached) == sha256:
         return cached
     advice = (

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Floats
 from svmproba.evaluation import ReliabilityDisplay, ScoreHistogramDisplay, VoteHistogramDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Floats = NDArray[np.float64]
 
 
 def score_histograms(y: NDArray[np.int64], scores: Floats, class_names: tuple[str, str]) -> Figure:
@@ -64,7 +63,7 @@ def overview(
 def example_records(scores: Floats) -> tuple[int, int, int]:
     """Choose a surely negative, a doubtful and a surely positive record by their scores."""
     share, mean = np.mean(scores > 0, axis=1), scores.mean(axis=1)
-    # The middle record of each unanimous side, or the extreme one where nobody is unanimous.
+    # The middle one of the records with unanimous votes, or the most extreme record.
     sides = [np.flatnonzero(share == 0), np.flatnonzero(share == 1)]
     negative, positive = (
         int(side[np.argsort(mean[side])[len(side) // 2]]) if len(side) else int(extreme)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba import BootstrapSVC
+from svmproba._types import Floats
 from svmproba.evaluation._score_display import best_theta_scores
 from svmproba.paper import paper_figures
 from svmproba.paper.comparison import ComparedTable, compare, stored_results
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from svmproba.paper.comparison import Found
 
-Floats = NDArray[np.float64]
 
 #: Numbers of folds and of bags in figures 2 and 3.
 SIZES = (20, 100, 500)

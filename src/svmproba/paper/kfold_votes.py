@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Floats
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import fit_features
-
-Floats = NDArray[np.float64]
 
 
 def kfold_scores(

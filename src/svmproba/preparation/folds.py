@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from svmproba._types import Floats
 from svmproba.bootstrap.reliability import weights
 from svmproba.bootstrap.votes import mix_shares
 from svmproba.preparation.preprocessing import make_preprocessor
@@ -24,7 +25,6 @@ from svmproba.preparation.preprocessing import make_preprocessor
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 #: Reads values of each sample from a fitted estimator: (estimator, X) -> (n, ...).
 Reader = Callable[[Any, Floats], Floats]
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from svmproba._types import Floats
 from svmproba.evaluation import class_mse, mse
 
 
@@ -39,7 +40,7 @@ class Summary(NamedTuple):
 
 def summarise(
     y: NDArray[np.int64],
-    proba: NDArray[np.float64],
+    proba: Floats,
     fold: NDArray[np.int64],
     *,
     repeat: NDArray[np.int64] | None = None,
@@ -87,20 +88,20 @@ def summarise(
     )
 
 
-def _error_over_samples(squares: NDArray[np.float64], record: NDArray[np.int64]) -> float:
+def _error_over_samples(squares: Floats, record: NDArray[np.int64]) -> float:
     """Compute the standard error of a mean over samples, each with the mean of its predictions."""
     n_predictions = np.bincount(record)
     seen = n_predictions > 0
     return _standard_error(np.bincount(record, squares)[seen] / n_predictions[seen])
 
 
-def _standard_error(values: NDArray[np.float64]) -> float:
+def _standard_error(values: Floats) -> float:
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 
 def _mean_auc(
     y: NDArray[np.int64],
-    proba: NDArray[np.float64],
+    proba: Floats,
     fold: NDArray[np.int64],
     repeat: NDArray[np.int64],
 ) -> tuple[float, float]:
@@ -122,7 +123,7 @@ def _mean_auc(
     return float(np.mean(aucs)), float(np.sqrt(np.nanmean(np.square(errors))))
 
 
-def _delong_error(y: NDArray[np.int64], proba: NDArray[np.float64]) -> float:
+def _delong_error(y: NDArray[np.int64], proba: Floats) -> float:
     """Compute the standard error of one area (DeLong, DeLong and Clarke-Pearson 1988)."""
     positive, negative = np.sort(proba[y == 1]), np.sort(proba[y == 0])
     variance = 0.0

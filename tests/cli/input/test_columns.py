@@ -92,9 +92,9 @@ def test_missing_and_distinct_cells_are_counted():
     assert (column.n_missing, column.n_distinct) == (N // 2, 2)
 
 
-def test_wishes_are_obeyed():
-    wished = plan_of([str(k) for k in range(N)], choices=ColumnChoices(numeric=("c",)))
-    assert (wished.role, wished.reason) == ("numeric", "as requested")
+def test_choices_are_obeyed():
+    chosen = plan_of([str(k) for k in range(N)], choices=ColumnChoices(numeric=("c",)))
+    assert (chosen.role, chosen.reason) == ("numeric", "as requested")
     codes = [str(k % 3) for k in range(N)]
     assert plan_of(codes).role == "numeric"
     assert plan_of(codes, choices=ColumnChoices(categorical=("c",))).role == "categorical"

@@ -6,7 +6,7 @@ from svmproba.cli.errors import InputError
 from svmproba.cli.input.roles import ColumnChoices, check_column
 
 
-def test_wishes_that_cannot_be():
+def test_choices_that_cannot_be():
     with pytest.raises(
         InputError, match=r"--drop: x\.csv has no column 'agee', did you mean 'Age'"
     ):

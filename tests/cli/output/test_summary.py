@@ -31,7 +31,7 @@ def test_figures_are_those_of_the_out_of_bag_decisions(task, priced):
         Goal(tpr=0.8, guarantee="split", confidence=0.8, calibration=None, costs=Costs(2.0, 1.0)),
     ],
 )
-def test_every_wish_has_a_summary(load_credit, goal):
+def test_every_goal_has_a_summary(load_credit, goal):
     task = load_credit(held_out_share=goal.held_out_share)
     model = train(task, goal, n_bootstraps=30, n_jobs=1, seed=3)
     said = "\n".join(

@@ -34,8 +34,7 @@ def example(
 ) -> None:
     """Write the tables of the guide: credit.csv, later.csv and new.csv.
 
-    They are the customers of a bank, simulated, and the same every time. Files that exist are left
-    alone.
+    They hold simulated customers of a bank, the same every time. Existing files are not replaced.
     """
 
     def work(messages: Messages) -> Outcome:
@@ -61,13 +60,7 @@ def example(
 
 
 def customers() -> Iterator[list[Any]]:
-    """Simulate customers without end, the same every time.
-
-    Yields
-    ------
-    list
-        Cells in the order of `HEADER`; an unknown income is empty.
-    """
+    """Simulate customers without end, in the columns of `HEADER`; an unknown income is empty."""
     import numpy as np
 
     rng, number = np.random.default_rng(0), 1000

@@ -60,7 +60,7 @@ def reproduce(
     folds: Annotated[int, typer.Option(help="Number of folds.")] = 10,
     repeats: Annotated[int, typer.Option(help="Repeats of the whole experiment.")] = 1,
     protocol: Annotated[
-        str, typer.Option(help="fair: the same folds for all; paper: as its numbers reveal.")
+        str, typer.Option(help="fair: the same folds for all; paper: as its numbers suggest.")
     ] = "fair",
     seed: Annotated[int, typer.Option(help="Seed of the folds and the bags.")] = 0,
     effort: Annotated[
@@ -244,7 +244,7 @@ def _compute(
 
 
 def name_of(cell: Cell) -> str:
-    """Name a cell for people."""
+    """Name a cell in words."""
     repeat = f", repeat {cell.repeat + 1}" if cell.repeat else ""
     fold = "hold-out" if cell.n_folds == 1 else f"fold {cell.fold + 1} of {cell.n_folds}"
     return f"{cell.dataset}, {cell.family}, {fold}{repeat}"

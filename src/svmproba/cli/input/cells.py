@@ -9,13 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from svmproba._types import Bools, Floats
 from svmproba.cli.input.numerals import NumberFormat, best_formats
 from svmproba.cli.input.tables import MISSING, Reading
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 PLAIN = NumberFormat()
 #: Different spellings of one integer, truth value or time.

@@ -11,16 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from svmproba._types import Bools, Floats
 from svmproba.cli.errors import InputError
-from svmproba.cli.input.cells import (
-    Bools,
-    Floats,
-    flat,
-    formats_of,
-    looks_nested,
-    to_numbers,
-    to_words,
-)
+from svmproba.cli.input.cells import flat, formats_of, looks_nested, to_numbers, to_words
 from svmproba.cli.input.numerals import NumberFormat, look_like_numbers
 from svmproba.cli.input.roles import CATEGORICAL, DROPPED, NUMERIC, Column, ColumnChoices
 from svmproba.cli.input.tables import Reading, shorten
@@ -124,7 +117,7 @@ def _guess(
 
 
 _DATES = "it looks like dates: turn it into numbers, such as days before the decision"
-_FORMATS = "it looks like numbers that are not all written alike (--decimal, --thousands)"
+_FORMATS = "it looks like numbers written in different ways (--decimal, --thousands)"
 
 
 def _two_ways(cells: Any, formats: list[NumberFormat]) -> str:

@@ -69,7 +69,7 @@ class Decoded:
 def whole_records(
     name: str, blocks: Iterator[bytes], separator: str, newline: bytes
 ) -> Iterator[bytes]:
-    """Divide UTF-8 text anew into blocks of whole records; `name` of the file is for messages."""
+    """Divide UTF-8 text into blocks of whole records; `name` of the file is for messages."""
     rest, n_lines = b"", 1
     for block in blocks:
         rest += block

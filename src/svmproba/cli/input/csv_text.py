@@ -18,7 +18,7 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-#: Files that people take for CSV, by their first bytes.
+#: Files that are often taken for CSV, by their first bytes.
 _FOREIGN = {
     b"PK\x03\x04": "an archive or an Excel workbook: save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",

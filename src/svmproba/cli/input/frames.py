@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
+from svmproba._types import Bools, Floats
 from svmproba.cli.errors import InputError
-from svmproba.cli.input.cells import Bools, Floats, to_numbers, to_words
+from svmproba.cli.input.cells import to_numbers, to_words
 from svmproba.cli.input.roles import NUMERIC, Column
 
 #: Larger numbers are refused: their squares, and sums of these, must be finite.

@@ -263,7 +263,7 @@ class WholeTable(NamedTuple):
     chunks: list[Chunk]
 
     def place(self, row: int) -> str:
-        """Name a record for people, see `Chunk.place`."""
+        """Name a record; see `Chunk.place`."""
         rows = [chunk.first_row for chunk in self.chunks]
         return self.chunks[bisect_right(rows, row) - 1].place(row)
 
