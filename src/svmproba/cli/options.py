@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,56 +15,34 @@ if TYPE_CHECKING:
     from svmproba.cli.input.roles import ColumnChoices
 
 _TABLE = "Table: CSV, .csv.gz or Parquet; - for CSV on standard input."
-_READING = "How CSV is read"
-_COLUMNS = "Columns"
+
+
+def _column_option(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="Columns")
+
+
+def _reading_option(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel="How CSV is read")
+
 
 Data = Annotated[str, typer.Argument(help=_TABLE, show_default=False)]
 Model = Annotated[str, typer.Argument(help="Model saved by svmproba fit.", show_default=False)]
 Target = Annotated[str, typer.Option(help="Column of the labels.", show_default=False)]
-Positive = Annotated[
-    str | None,
-    typer.Option(
-        help="Label of the class of interest. Default: the larger label.", show_default=False
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns to leave out, separated by commas.", rich_help_panel=_COLUMNS),
-]
-Numeric = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns to read as numbers.", rich_help_panel=_COLUMNS),
-]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns to read as categories.", rich_help_panel=_COLUMNS),
-]
+_LARGER = "Label of the class of interest. Default: the larger label."
+Positive = Annotated[str | None, typer.Option(help=_LARGER, show_default=False)]
+Drop = Annotated[list[str] | None, _column_option("Columns to leave out, separated by commas.")]
+Numeric = Annotated[list[str] | None, _column_option("Columns to read as numbers.")]
+Categorical = Annotated[list[str] | None, _column_option("Columns to read as categories.")]
 Separator = Annotated[
     str | None,
-    typer.Option(
-        help="One character, or comma, semicolon, tab, space, bar. Default: guessed.",
-        rich_help_panel=_READING,
-    ),
+    _reading_option("One character, or comma, semicolon, tab, space, bar. Default: guessed."),
 ]
-Encoding = Annotated[
-    str | None,
-    typer.Option(help="Such as cp1252 or latin-1. Default: UTF-8.", rich_help_panel=_READING),
-]
-Decimal = Annotated[
-    str | None,
-    typer.Option(help="Decimal sign: . or ,", rich_help_panel=_READING),
-]
-Thousands = Annotated[
-    str | None,
-    typer.Option(help="Thousands separator: . , ' or space", rich_help_panel=_READING),
-]
+Encoding = Annotated[str | None, _reading_option("Such as cp1252 or latin-1. Default: UTF-8.")]
+Decimal = Annotated[str | None, _reading_option("Decimal sign: . or ,")]
+Thousands = Annotated[str | None, _reading_option("Thousands separator: . , ' or space")]
 NoHeader = Annotated[
     bool,
-    typer.Option(
-        "--no-header",
-        help="The file has no line of names: they are column1, column2, …",
-        rich_help_panel=_READING,
-    ),
+    _reading_option("The file has no line of names: they are column1, column2, …", "--no-header"),
 ]
 Bootstraps = Annotated[int, typer.Option(help="Number of bootstrap bags.")]
 Jobs = Annotated[int, typer.Option(help="Parallel jobs; -1: all cores.")]
@@ -88,10 +66,10 @@ def reading_of(
 ) -> Reading:
     """Check the options about reading a table."""
     if decimal not in (None, ".", ","):
-        raise InputError(f"--decimal must be . or , and not {decimal!r}")
+        raise InputError(f"--decimal must be . or ,; got {decimal!r}")
     thousands = " " if thousands == "space" else thousands
     if thousands not in (None, ".", ",", "'", " "):
-        raise InputError(f"--thousands must be . , ' or space, and not {thousands!r}")
+        raise InputError(f"--thousands must be . , ' or space; got {thousands!r}")
     if thousands is not None and thousands == decimal:
         raise InputError(f"--decimal and --thousands must differ; got {decimal!r} for both")
     if decimal is None:

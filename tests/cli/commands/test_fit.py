@@ -183,7 +183,7 @@ def test_tables_that_nothing_can_be_learned_from(fit, tmp_path, content, message
         (["--separator", "dots"], "--separator must be one character or of comma, semicolon"),
         (["--encoding", "klingon"], "--encoding must be one that Python knows"),
         (["--jobs", "0"], "--jobs must not be 0"),
-        (["--bootstraps", "0"], "Invalid value for '--bootstraps'"),
+        (["--bootstraps", "0"], "--bootstraps must be at least 1; got 0"),
         (["--tpr", "0.999", "--guarantee", "split"], "needs at least 2302 positive records"),
     ],
 )

@@ -18,70 +18,46 @@ CALIBRATIONS = (
     "auto", "none", "platt", "isotonic", "beta", "quadratic", "spline", "venn_abers", "stack",
 )  # fmt: skip
 CLASS_WEIGHTS, KERNELS = ("auto", "balanced", "none"), ("linear", "rbf", "auto")
-_GOAL = "What the model should do"
+
+
+def _goal(text: str, **more: Any) -> Any:
+    return typer.Option(help=text, rich_help_panel="What the model should do", **more)
 
 
 def fit(
     data: options.Data,
     target: options.Target,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="File to save the model in, .svmproba.", show_default=False, dir_okay=False
-        ),
-    ],
+    out: Annotated[Path, typer.Option(help="Model file, .svmproba.", dir_okay=False)],
     positive: options.Positive = None,
     tpr: Annotated[
-        float | None,
-        typer.Option(
-            help="True positive rate to reach (recall of the class of interest).",
-            rich_help_panel=_GOAL,
-        ),
+        float | None, _goal("True positive rate to reach (recall of the class of interest).")
     ] = None,
     tnr: Annotated[
-        float | None,
-        typer.Option(
-            help="True negative rate to reach (recall of the other class).", rich_help_panel=_GOAL
-        ),
+        float | None, _goal("True negative rate to reach (recall of the other class).")
     ] = None,
     guarantee: Annotated[
-        str,
-        typer.Option(
-            help=f"How the rate is guaranteed: {', '.join(GUARANTEES)}.", rich_help_panel=_GOAL
-        ),
+        str, _goal(f"How the rate is guaranteed: {', '.join(GUARANTEES)}.")
     ] = "none",
-    confidence: Annotated[
-        float, typer.Option(help="Confidence of the guarantee.", rich_help_panel=_GOAL)
-    ] = 0.9,
+    confidence: Annotated[float, _goal("Confidence of the guarantee.")] = 0.9,
     costs: Annotated[
         str | None,
-        typer.Option(
-            help="Costs of wrong decisions, such as fn=500,fp=20; tp and tn are optional.",
-            rich_help_panel=_GOAL,
-        ),
+        _goal("Costs of wrong decisions, such as fn=500,fp=20; tp and tn are optional."),
     ] = None,
     calibration: Annotated[
-        str,
-        typer.Option(
-            help=f"How scores become probabilities: {', '.join(CALIBRATIONS)}.",
-            rich_help_panel=_GOAL,
-        ),
+        str, _goal(f"How scores become probabilities: {', '.join(CALIBRATIONS)}.")
     ] = "auto",
     class_weight: Annotated[
         str | None,
-        typer.Option(
-            help="Weights of the classes: none, balanced, or auto, which adds balanced SVMs where "
-            "a class is rare. Default: auto, or none without calibration.",
+        _goal(
+            "Weights of the classes: none, balanced, or auto, which adds balanced SVMs where a "
+            "class is rare. Default: auto, or none without calibration.",
             show_default=False,
-            rich_help_panel=_GOAL,
         ),
     ] = None,
     kernel: Annotated[
         str,
-        typer.Option(
-            help="Kernel: linear, rbf, or auto, which fits both: slower, and finds curved "
-            "boundaries.",
-            rich_help_panel=_GOAL,
+        _goal(
+            "Kernel: linear, rbf, or auto, which fits both: slower, and finds curved boundaries."
         ),
     ] = "linear",
     bootstraps: options.Bootstraps = 500,
