@@ -38,7 +38,7 @@ WORDS = RNG.choice(["a", "b", "c"], N).tolist()
             "numbers",
             "1 cell is not a number, .* row 60: 'many'",
         ),
-        ([*NUMBERS[:50], *["x"] * 10], "dropped", "numbers and words", "row 51: 'x'; say --num"),
+        ([*NUMBERS[:50], *["x"] * 10], "dropped", "numbers and words", "row 51: 'x'; give --num"),
         (["0", "1", "2", "3+", "?"] * 12, "categorical", "4 categories", None),
         (WORDS, "categorical", "3 categories", None),
         (POSITIVE.tolist(), "categorical", "2 categories", "almost alone separates"),
