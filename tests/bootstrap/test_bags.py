@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from svmproba.bootstrap.bags import draw_bags
+from svmproba.bootstrap.bags import draw_bags, draw_held_out
 
 
 def labels(n_plus, n):
@@ -66,3 +66,17 @@ def test_a_bag_is_drawn_until_it_has_both_classes():
     counts, n_redraws = draw_bags(300, labels(1, 2), np.random.default_rng(0))
     assert np.all(counts == 1)
     assert n_redraws > 200
+
+
+def test_the_same_share_of_every_class_is_held_out():
+    def draw(y, share):
+        return draw_held_out(y, share, np.random.default_rng(0))
+
+    y = np.arange(100) < 20
+    held_out = draw(y, 0.3)
+    assert (y[held_out].sum(), len(held_out)) == (6, 30)
+    assert (np.diff(held_out) > 0).all()
+    # Two samples of each class stay.
+    assert len(draw(np.arange(4) < 2, 0.9)) == 0
+    assert len(draw(y, 0.0)) == 0
+    assert np.bincount(draw(np.repeat([0, 1], [9, 3]), 1.0) // 9).tolist() == [7, 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,6 +63,30 @@ def draw_bags(
                 f"positive and {len(minus)} negative records, too few of one class to resample."
             )
     return counts, n_redraws
+
+
+def draw_held_out(y: NDArray[Any], share: float, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw the same share of every class, with at least two samples of it left.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n_samples,)
+        Labels; the classes are drawn from in their order.
+    share : float
+        The share, in [0, 1].
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of int
+        Places, increasing.
+    """
+    chosen = []
+    for label in np.unique(y):
+        places = rng.permutation(np.flatnonzero(y == label))
+        chosen.append(places[: max(0, min(round(share * len(places)), len(places) - 2))])
+    return np.sort(np.concatenate(chosen))
 
 
 def _draw(n_bags: int, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
