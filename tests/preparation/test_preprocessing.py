@@ -7,7 +7,7 @@ TRAIN = pd.DataFrame(
     {
         "size": [1.0, 3.0, np.nan, 100.0],
         "flat": [5, 5, 5, 5],
-        "color": ["red", None, "red", "blue"],
+        "color": ["red", np.nan, "red", "blue"],
         "code": pd.Categorical(["1", "2", None, "2"]),
         "day": pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03", "2020-01-04"]),
     }
@@ -37,7 +37,7 @@ def test_test_part_uses_what_training_taught():
         {
             "size": [np.nan, 1.0],
             "flat": [5, 9],
-            "color": ["green", None],
+            "color": ["green", np.nan],
             "code": pd.Categorical(["3", "1"]),
             "day": pd.to_datetime(["2021-01-01", "2021-01-02"]),
         }
