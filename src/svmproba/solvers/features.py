@@ -28,16 +28,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh, qr, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtri
 
+from svmproba._types import Floats, Ints, Rows
 from svmproba.solvers.kernels import (
     BLOCK_BYTES,
     ROUNDING,
-    Array,
-    Rows,
     as_rows,
     check_kernel,
     check_kernel_matrix,
@@ -79,8 +77,8 @@ class FeatureMap:
     coef0: float
     n_features: int
     basis: Rows | None
-    pivots: NDArray[np.intp] | None
-    projection: Array | None
+    pivots: Ints | None
+    projection: Floats | None
     exact: bool
 
     def transform(self, X: Any) -> Rows:
@@ -115,7 +113,7 @@ class FeatureMap:
             X, self.basis, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
 
-    def input_coef(self, W: Array) -> Array:
+    def input_coef(self, W: Floats) -> Floats:
         """Coefficients (..., n_features) of the records for coefficients W (..., r) of the rows."""
         if self.kernel != "linear":
             raise ValueError(f"only the linear kernel has input coefficients, not {self.kernel!r}.")
@@ -188,7 +186,7 @@ def fit_features(
     tol = max(tol, n * np.finfo(float).eps)
     shape: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
 
-    def columns(chosen: slice | NDArray[np.intp]) -> Array:
+    def columns(chosen: slice | Ints) -> Floats:
         if kernel == "precomputed":
             return X[:, chosen]
         return kernel_matrix(X, X[chosen], kernel, **shape)
@@ -228,9 +226,7 @@ def _linear_features(X: Rows) -> tuple[FeatureMap, Rows]:
     return FeatureMap("linear", 0.0, 1, 0.0, X.shape[1], None, None, projection, True), rows
 
 
-def _factor(
-    K: Array, tol: float, kernel: str, definite: bool
-) -> tuple[Array, NDArray[np.intp], Array]:
+def _factor(K: Floats, tol: float, kernel: str, definite: bool) -> tuple[Floats, Ints, Floats]:
     """Rows (n, r), pivots (m,) and projection (m, r) with rows = K[:, pivots] @ projection."""
     rows, pivots = _pivoted_cholesky(K, tol)
     if definite or _leaves_little(K, rows):
@@ -241,7 +237,7 @@ def _factor(
     return rows, pivots, projection
 
 
-def _pivoted_cholesky(K: Array, tol: float) -> tuple[Array, NDArray[np.intp]]:
+def _pivoted_cholesky(K: Floats, tol: float) -> tuple[Floats, Ints]:
     """Partial Cholesky factor with the largest pivots first (reference [1]).
 
     Returns rows L (n, r) and pivots (r,) with L[pivots] lower triangular and
@@ -261,7 +257,7 @@ def _pivoted_cholesky(K: Array, tol: float) -> tuple[Array, NDArray[np.intp]]:
     return rows, order[:rank]
 
 
-def _leaves_little(K: Array, rows: Array) -> bool:
+def _leaves_little(K: Floats, rows: Floats) -> bool:
     """Whether R = K - L L^T is as small as its trace says, which it is if K is semidefinite.
 
     Then the Frobenius norm of R, here estimated from four random vectors, is at most its trace.
@@ -273,7 +269,7 @@ def _leaves_little(K: Array, rows: Array) -> bool:
     return bool(norm <= 2.0 * trace + 1e-12 * np.abs(diagonal).sum())
 
 
-def _positive_part(K: Array, tol: float, kernel: str) -> tuple[Array, Array]:
+def _positive_part(K: Floats, tol: float, kernel: str) -> tuple[Floats, Floats]:
     """Rows and projection of the nearest semidefinite matrix, U max(D, 0) U^T of K = U D U^T."""
     values, vectors = eigh(K)
     if values[0] < -ROUNDING * np.abs(values).max():
@@ -296,12 +292,12 @@ def _positive_part(K: Array, tol: float, kernel: str) -> tuple[Array, Array]:
 
 
 def _random_cholesky(
-    columns: Callable[[NDArray[np.intp]], Array],
-    diagonal: Array,
+    columns: Callable[[Ints], Floats],
+    diagonal: Floats,
     rank: int,
     tol: float,
     rng: np.random.Generator,
-) -> tuple[Array, NDArray[np.intp], bool]:
+) -> tuple[Floats, Ints, bool]:
     """Partial Cholesky factor with pivots drawn by residual, in blocks (reference [2]).
 
     Returns rows (n, r) with rows[pivots] lower triangular, pivots (r,), and whether all residuals
@@ -331,7 +327,7 @@ def _random_cholesky(
     return np.ascontiguousarray(rows[:, :k]), pivots, len(open_records) == 0
 
 
-def _inverse_transposed(triangle: Array) -> Array:
+def _inverse_transposed(triangle: Floats) -> Floats:
     if len(triangle) == 0:
         return triangle
     return np.ascontiguousarray(dtrtri(triangle, lower=1)[0].T)

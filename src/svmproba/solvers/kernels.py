@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array: TypeAlias = NDArray[np.float64]
-Rows: TypeAlias = Any
-"""A C-contiguous float64 array or a CSR array (SciPy's sparse arrays carry no types)."""
+from svmproba._types import Floats, Rows
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 
@@ -60,7 +57,7 @@ def check_kernel(kernel: Any, degree: Any, coef0: Any) -> None:
         raise ValueError(f"coef0 must be a finite number, got {coef0!r}.")
 
 
-def check_kernel_matrix(K: Any) -> Array:
+def check_kernel_matrix(K: Any) -> Floats:
     """Refuse a precomputed kernel matrix (n, n) that is not dense, square, finite, symmetric."""
     if sparse.issparse(K):
         raise ValueError("X must be a dense array with kernel='precomputed', got a sparse one.")
@@ -81,7 +78,7 @@ def check_kernel_matrix(K: Any) -> Array:
     return K
 
 
-def resolve_gamma(gamma: Any, X: Rows, weight: Array | None = None) -> float:
+def resolve_gamma(gamma: Any, X: Rows, weight: Floats | None = None) -> float:
     r"""Turn ``gamma`` into a number.
 
     ``"scale"`` is :math:`1/(d\,\mathrm{Var}(X))` over all entries of X, or 1 where X is
@@ -116,7 +113,7 @@ def resolve_gamma(gamma: Any, X: Rows, weight: Array | None = None) -> float:
 
 def kernel_matrix(
     X: Rows, Y: Rows, kernel: str, *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
-) -> Array:
+) -> Floats:
     r"""Kernel values :math:`k(x_i, y_j)` of the records of X (n, d) and Y (m, d).
 
     ========  ==============================================
@@ -157,7 +154,7 @@ def kernel_matrix(
     return _finite(K, kernel, gamma, degree, coef0)
 
 
-def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Array:
+def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Floats:
     """Kernel values of each record with itself, (n,), for the kernels rbf and poly."""
     if kernel == "rbf":
         return np.ones(X.shape[0])
@@ -170,7 +167,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating)
 
 
-def _finite(K: Array, kernel: str, gamma: float, degree: int, coef0: float) -> Array:
+def _finite(K: Floats, kernel: str, gamma: float, degree: int, coef0: float) -> Floats:
     if K.size == 0 or max(K.max(), -K.min()) <= LARGEST_VALUE:  # false where one is NaN
         return K
     shape = f", degree={degree}" if kernel == "poly" else ""
@@ -181,12 +178,12 @@ def _finite(K: Array, kernel: str, gamma: float, degree: int, coef0: float) -> A
     )
 
 
-def _dot(X: Rows, Y: Rows) -> Array:
+def _dot(X: Rows, Y: Rows) -> Floats:
     product = X @ Y.T
     return product.toarray() if sparse.issparse(product) else product
 
 
-def _squared_norms(X: Rows) -> Array:
+def _squared_norms(X: Rows) -> Floats:
     if sparse.issparse(X):
         return X.multiply(X).sum(axis=1)
     return np.einsum("ij,ij->i", X, X)

@@ -19,20 +19,20 @@ from typing import Any
 
 import numpy as np
 
+from svmproba._types import Floats, Rows
 from svmproba.solvers.ensemble import fit_ensemble
-from svmproba.solvers.kernels import Array, Rows
 from svmproba.solvers.runtime.tasks import Parcel, run_tasks
 from svmproba.solvers.runtime.threads import blas_threads
 
 
 def fit_soft_paths(
     rows: Rows,
-    soft: Array,
-    grid: Array,
+    soft: Floats,
+    grid: Floats,
     *,
     tol: float,
     n_jobs: int | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Floats, Floats, Floats]:
     """Fit one path over C for every vector of soft labels.
 
     Parameters
@@ -71,14 +71,14 @@ def fit_soft_paths(
     return coef, intercept, gap
 
 
-def _fit_alone(shared: tuple[Any, ...], labels: Array) -> tuple[Array, Array, Array]:
+def _fit_alone(shared: tuple[Any, ...], labels: Floats) -> tuple[Floats, Floats, Floats]:
     rows, grid, tol = shared
     return _fit(rows, labels, (labels != 0.0)[np.newaxis], grid, tol, 1)
 
 
 def _fit(
-    rows: Rows, labels: Array, used: Array, grid: Array, tol: float, n_jobs: int | None
-) -> tuple[Array, Array, Array]:
+    rows: Rows, labels: Floats, used: Floats, grid: Floats, tol: float, n_jobs: int | None
+) -> tuple[Floats, Floats, Floats]:
     size = np.abs(labels)
     signs = np.where(labels >= 0.0, 1.0, -1.0)
     counts = used.astype(np.uint8)

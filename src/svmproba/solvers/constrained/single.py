@@ -33,10 +33,10 @@ from svmproba.solvers.constrained.feasible_point import polish
 from svmproba.solvers.constrained.local_search import IMPOSSIBLE, search_bag
 from svmproba.solvers.constrained.penalties import is_large, penalty_path
 from svmproba.solvers.constrained.swaps import GOAL, KEPT, Task, new_task, slightly_less
-from svmproba.solvers.core.pointers import call_with
+from svmproba.solvers.core.compiled import call_with
 from svmproba.solvers.core.rows import aligned
 from svmproba.solvers.exact_path.moves import SOLVES, move
-from svmproba.solvers.problem import Array
+from svmproba.solvers.problem import Array, relative_gaps
 from svmproba.solvers.runtime.threads import interruptible
 
 #: Convex solutions spent on one problem, by effort.
@@ -69,7 +69,7 @@ class Constrained(NamedTuple):
         """Relative distance between objective and bound."""
         if self.objective == self.bound:
             return 0.0
-        return float((self.objective - self.bound) / self.objective)
+        return float(relative_gaps(np.array(self.objective), np.array(self.bound)))
 
 
 class Bag(NamedTuple):

@@ -93,11 +93,10 @@ def _check(problem, bag, bounds, alpha, v, margins, plus, minus):
 
 
 @entry
-def solve_sweeps(problem, state, base, grid, tol, stop, coef, alphas):
+def solve_sweeps(problem, base, grid, tol, stop, coef, alphas):
     """Solve the problem with bounds ``C * base`` for every C of an increasing grid.
 
-    Parameters and results as in :func:`svmproba.solvers.newton.path.solve_path`; needs no work
-    space.
+    Parameters and results as in :func:`svmproba.solvers.newton.path.solve_path`.
     """
     n, width = base.shape[0], coef.shape[1]
     d = problem.d

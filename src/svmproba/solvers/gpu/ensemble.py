@@ -18,9 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from svmproba._types import Floats
+from svmproba.solvers.blocks import Collector, Ensemble
 from svmproba.solvers.gpu.newton import Models, Results, Table, make_table, newton_steps
 from svmproba.solvers.gpu.torch_ops import Records
-from svmproba.solvers.problem import Array, Reach, certify_tensors, stretch
+from svmproba.solvers.methods import Tally, Task
+from svmproba.solvers.problem import Reach, certify_tensors, stretch
 from svmproba.solvers.runtime.devices import memory_budget
 
 #: Float64 numbers that a model needs at its peak for each record, and Hessians it holds.
@@ -31,7 +34,7 @@ PRODUCTS_SHARE = 6
 _PILOTS, _NEARER = 8, 0.5
 
 
-class Task(NamedTuple):
+class DeviceTask(NamedTuple):
     """What the blocks share, on the device."""
 
     table: Table
@@ -40,63 +43,52 @@ class Task(NamedTuple):
     targets: Tensor  # (n,)
     weight: Tensor | None  # (n,)
     grid: Tensor  # (n_C,)
-    start: Models  # one model for each C, for all bags; no base
+    start: Models  # one member for each C, for all bags; no base
     tol: float
 
 
 class Block(NamedTuple):
     """The models of some bags."""
 
-    coef: Array  # (bags, n_C, d)
-    intercept: Array  # (bags, n_C)
-    gap: Array  # (bags, n_C)
+    coef: Floats  # (bags, n_C, d)
+    intercept: Floats  # (bags, n_C)
+    gap: Floats  # (bags, n_C)
     scores: Tensor  # (bags, n_C, n), on the device
     counts: Tensor  # (bags, n), on the device
 
 
 def make_task(
-    rows: Array,
-    reach: Reach,
-    signs: Array,
-    targets: Array,
-    weight: Array | None,
-    grid: Array,
-    tol: float,
-    path: tuple[Array, Array],
-    pilots: Any,
-    device: torch.device,
-) -> Task:
+    task: Task, rows: Floats, path: tuple[Floats, Floats], pilots: Any, device: torch.device
+) -> DeviceTask:
     """Move to the device what all bags share.
 
     Parameters
     ----------
+    task : Task
     rows : array of shape (n, d)
-    reach : Reach
-        Sizes of the rows.
-    signs, targets, weight : arrays of shape (n,); weight may be None
-    grid : array of shape (n_C,)
-    tol : float
+        Its rows, dense.
     path : arrays of shapes (n_C, d + 1) and (n_C, n)
         Weights with the bias, and multipliers, of the full sample.
     pilots : array of shape (a few bags, n)
         Counts of bags on which the start is chosen.
     device : torch.device
     """
-    parts = (moved(part, device) for part in (signs, targets, grid, *path))
+    problem, reach = task.problem, task.reach
+    parts = (moved(part, device) for part in (problem.signs, problem.targets, task.grid, *path))
     labels, wanted, Cs, point, alphas = parts
     table = make_table(moved(rows, device), labels, wanted, memory_budget(device) // PRODUCTS_SHARE)
-    known = None if weight is None else moved(weight, device)
+    weight = None if task.weight is None else moved(task.weight, device)
     lack = wanted - point @ table.rows.T
-    base = torch.ones_like(wanted) if known is None else known
+    base = torch.ones_like(wanted) if weight is None else weight
     share = (alphas / (Cs[:, None] * base)).nan_to_num_(nan=0.0).clamp_(0.0, 1.0)
-    # The more columns, the more records end between their bounds: start the smoother.
+    # The more columns, the more samples end between their bounds: start with more smoothing.
     penalty = torch.full_like(Cs, min(max(60.0 / point.shape[1], 0.25), 1.5))
     zero = torch.zeros(len(Cs), dtype=torch.int64, device=device)
     records = Records(lack[:, :0], share, lack)
     start = Models(records, zero, Cs, point, penalty, zero, zero == 0)
     reach = reach._replace(inner=moved(reach.inner, device), outer=moved(reach.outer, device))
-    task = Task(table, reach, labels, wanted, known, Cs, start, tol)
-    return task._replace(start=_nearer_start(task, pilots[:_PILOTS]))
+    made = DeviceTask(table, reach, labels, wanted, weight, Cs, start, task.tol)
+    return made._replace(start=_nearer_start(made, pilots[:_PILOTS]))
 
 
 def moved(array: Any, device: torch.device) -> Tensor:
@@ -104,7 +96,7 @@ def moved(array: Any, device: torch.device) -> Tensor:
     return torch.as_tensor(np.asarray(array, np.float64), device=device)
 
 
-def _nearer_start(task: Task, pilots: Any) -> Models:
+def _nearer_start(task: DeviceTask, pilots: Any) -> Models:
     """Choose, for each C, where the multipliers start: the full sample's, or smoothed ones.
 
     The latter are better guesses where bags move the margins of many records. The former are far
@@ -123,19 +115,19 @@ def _nearer_start(task: Task, pilots: Any) -> Models:
     return chosen._replace(penalty=torch.where(exact, 2.0, 1.0) * start.penalty)
 
 
-def _starting(task: Task, share: Tensor) -> Task:
+def _starting(task: DeviceTask, share: Tensor) -> DeviceTask:
     records = task.start.records._replace(share=share)
     return task._replace(start=task.start._replace(records=records))
 
 
 def _certify(
-    task: Task, C: Tensor, base: Tensor, point: Tensor, share: Tensor
+    task: DeviceTask, C: Tensor, base: Tensor, point: Tensor, share: Tensor
 ) -> tuple[Tensor, Tensor]:
     fixed = (task.table.rows, task.table.sums, task.reach, task.targets)
     return certify_tensors(*fixed, C[:, None] * base, point, share)
 
 
-def _base(task: Task, counts: Any) -> Tensor:
+def _base(task: DeviceTask, counts: Any) -> Tensor:
     """Bounds at C = 1, in one byte each where they are counts."""
     base = torch.as_tensor(counts, device=task.grid.device)
     if task.weight is not None:
@@ -143,7 +135,7 @@ def _base(task: Task, counts: Any) -> Tensor:
     return base if base.dtype == torch.uint8 else base.to(torch.float64)
 
 
-def _spread(task: Task, base: Tensor) -> Models:
+def _spread(task: DeviceTask, base: Tensor) -> Models:
     """Models of all bags and C at the start, bag by bag."""
     n_bags, n_grid = len(base), len(task.grid)
     k = torch.arange(n_grid, device=base.device).repeat(n_bags)
@@ -167,63 +159,53 @@ def block_size(
 
 
 def fit_bags(
-    task: Task,
+    task: DeviceTask,
     counts: Any,
-    again: Callable[[Any], tuple[Array, ...]],
-    tally: Callable[[Any, Any], tuple[Array, Array]] | None,
+    again: Callable[[Any], tuple[Floats, ...]],
+    tally: Tally | None,
     report: Callable[[int], None] | None,
-) -> tuple[Array, Array, Array, Array | None, Array | None]:
+) -> Ensemble:
     """Fit all bags, block by block; a block that does not fit in the memory is halved.
 
     Parameters
     ----------
-    task : Task
+    task : DeviceTask
     counts : array of shape (n_bags, n)
     again : callable
-        ``again(counts (1, n)) -> gap (n_C,), coef (n_C, d), intercept (n_C,), scores (n_C, n)`` of
-        one bag by another engine, for bags with models above the tolerance.
+        ``again(counts (1, n)) -> coef (n_C, d), intercept (n_C,), gap (n_C,), scores (n_C, n)`` of
+        one bag by another engine, for bags with members above the tolerance.
     tally, report : callables or None
         See :func:`~svmproba.solvers.ensemble.fit_ensemble`.
-
-    Returns
-    -------
-    tuple
-        The fields of an :class:`~svmproba.solvers.ensemble.Ensemble`.
     """
     (n, width), (n_bags, n_grid) = task.table.rows.shape, (len(counts), len(task.grid))
-    coef, intercept = np.empty((n_grid, n_bags, width - 1)), np.empty((n_grid, n_bags))
-    gap = np.empty((n_grid, n_bags))
-    summed, stacked = None, []
+    members = Collector(n_grid, n_bags, width - 1)
     size, first = block_size(n, width, n_grid, n_bags, task.grid.device), 0
     while first < n_bags:
-        part = slice(first, first + size)
+        part = counts[first : first + size]
         try:
-            block = solve_block(task, counts[part])
+            block = solve_block(task, part)
         except torch.cuda.OutOfMemoryError:
             if size == 1:
                 raise
             size = -(-size // 2)
             torch.cuda.empty_cache()
             continue
-        _improve(block, counts[part], task.tol, again)
-        coef[:, part] = block.coef.transpose(1, 0, 2)
-        intercept[:, part], gap[:, part] = block.intercept.T, block.gap.T
-        if tally is not None:
-            total, each = tally(block.scores, block.counts)
-            summed = total if summed is None else summed + total
-            stacked.append(each)
-        first += len(block.gap)
+        _improve(block, part, task.tol, again)
+        tallied = (None, None) if tally is None else tally(block.scores, block.counts)
+        arrays = (block.coef.transpose(1, 0, 2), block.intercept.T, block.gap.T)
+        members.add(first, Ensemble(*arrays, *tallied))
+        first += len(part)
         if report is not None:
-            report(len(block.gap))
-    return coef, intercept, gap, summed, np.concatenate(stacked, -1) if stacked else None
+            report(len(part))
+    return members.join()
 
 
 def _improve(
-    block: Block, counts: Any, tol: float, again: Callable[[Any], tuple[Array, ...]]
+    block: Block, counts: Any, tol: float, again: Callable[[Any], tuple[Floats, ...]]
 ) -> None:
-    """Solve once more the bags with models above the tolerance, and keep what is better."""
+    """Solve once more the bags with members above the tolerance, and keep what is better."""
     for b in np.flatnonzero((block.gap > tol).any(axis=1)).tolist():
-        gap, coef, intercept, scores = again(counts[b : b + 1])
+        coef, intercept, gap, scores = again(counts[b : b + 1])
         better = np.flatnonzero(gap < block.gap[b])
         block.gap[b, better], block.coef[b, better] = gap[better], coef[better]
         block.intercept[b, better] = intercept[better]
@@ -231,7 +213,7 @@ def _improve(
         block.scores[b, place] = block.scores.new_tensor(scores[better])
 
 
-def solve_block(task: Task, counts: Any) -> Block:
+def solve_block(task: DeviceTask, counts: Any) -> Block:
     """Solve the models of some bags, all at once."""
     base = _base(task, counts)
     models = _spread(task, base)

@@ -18,11 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from svmproba.solvers.ensemble import Ensemble
+from svmproba._types import Floats, Rows
+from svmproba.solvers.blocks import Ensemble
+from svmproba.solvers.core.tables import as_array
 from svmproba.solvers.gpu.ensemble import PRODUCTS_SHARE, block_size, moved
 from svmproba.solvers.gpu.newton import Models, Results, Table, make_table, newton_steps
 from svmproba.solvers.gpu.torch_ops import Records
-from svmproba.solvers.problem import Array, tensor_gap
+from svmproba.solvers.problem import tensor_gap
 from svmproba.solvers.runtime.devices import memory_budget
 
 #: Relative gaps of solutions on the way and of the last one.
@@ -226,14 +228,14 @@ def _is_convex(block: _Block) -> Tensor:
 
 
 def find_points(
-    rows: Any,
-    signs: Array,
+    rows: Rows,
+    signs: Floats,
     counts: Any,
-    grid: Array,
-    needs: Array,
+    grid: Floats,
+    needs: Floats,
     plain: Ensemble,
     device: torch.device,
-) -> Iterator[tuple[slice, Array, Array]]:
+) -> Iterator[tuple[slice, Floats, Floats]]:
     """Find good points of the constrained SVMs of all bags, a block of bags at a time.
 
     Parameters
@@ -260,11 +262,10 @@ def find_points(
     bound : array of shape (bags, n_C, n_floors)
         Proven lower bounds.
     """
-    dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
     order = np.argsort(-signs, kind="stable")
     y = moved(signs[order], device)
     budget = memory_budget(device) // PRODUCTS_SHARE
-    table = make_table(moved(dense[order], device), y, torch.ones_like(y), budget)
+    table = make_table(moved(as_array(rows)[order], device), y, torch.ones_like(y), budget)
     n_plus, (n_bags, n_floors, _) = int((signs > 0.0).sum()), needs.shape
     n, width = table.rows.shape
     size = block_size(n, width, len(grid) * n_floors, n_bags, device, _PER_RECORD)
@@ -284,8 +285,14 @@ def find_points(
 
 
 def _fit_part(
-    table: Table, n_plus: int, counts: Any, grid: Array, needs: Array, plain: Ensemble, part: slice
-) -> tuple[Array, Array]:
+    table: Table,
+    n_plus: int,
+    counts: Any,
+    grid: Floats,
+    needs: Floats,
+    plain: Ensemble,
+    part: slice,
+) -> tuple[Floats, Floats]:
     device, (n_bags, n_floors, _) = table.rows.device, needs.shape
     shape = (n_bags, len(grid), n_floors)
     mass = torch.as_tensor(counts, device=device)

@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
-from numba.core import types
+from numba import njit, types
 from numba.extending import overload
 
+from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT, ONCE, OVERLOAD
 from svmproba.solvers.core.rows import aligned, rows_add, rows_dot, whole
 from svmproba.solvers.newton.directions import (
@@ -33,7 +33,7 @@ from svmproba.solvers.newton.directions import (
     sync_gram,
     update_factor,
 )
-from svmproba.solvers.problem import Array, Problem, class_scales, relative_gap
+from svmproba.solvers.problem import Problem, class_scales, relative_gap
 
 #: Columns up to which the Newton matrix is formed and factored.
 DIRECT_WIDTH = 400
@@ -47,19 +47,19 @@ _GROWTH, _HARD_GROWTH = 1.5, 4.0
 class State(NamedTuple):
     """Work space of one bag, packed into few arrays: compiling is much faster that way."""
 
-    f: Array  # (7, n), by place in the bag, the last by record: see the names below
-    w: Array  # (8, n), by working row: see the names below
-    v: Array  # (10, width), vectors: see the names below
+    f: Floats  # (7, n), by place in the bag, the last by record: see the names below
+    w: Floats  # (8, n), by working row: see the names below
+    v: Floats  # (10, width), vectors: see the names below
     i: Any  # (6, n + 1): working rows, inner rows, scratch, rows in the Gram matrix, the bag, the
     #         working rows' places in it; unsigned, or compiled code asks of every index whether it
     #         counts from the end
     b: Any  # (5, n), by record: between its bounds, in the Gram matrix; by place in the bag: fixed
     #         at its bound, new there or no longer, working
-    scratch: Array  # (2, max(n, width) or a little more)
-    gram: Array  # (width, width) or (0, 0)
-    square: Array  # large enough for either direction
-    updates: Array  # (limit + 1, width): changes of the factor, their pivots; see directions
-    linear: Array  # (5,): linear terms of the records fixed at their bound, now and at C = 1;
+    scratch: Floats  # (2, max(n, width) or a little more)
+    gram: Floats  # (width, width) or (0, 0)
+    square: Floats  # large enough for either direction
+    updates: Floats  # (limit + 1, width): changes of the factor, their pivots; see directions
+    linear: Floats  # (5,): linear terms of the records fixed at their bound, now and at C = 1;
     #                the penalty in the factor, 0 when there is none
     count: Any  # (3,): rows in the Gram matrix, inner rows, updates
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT, lean_entry
 from svmproba.solvers.core.rows import rows_add, rows_dot
 from svmproba.solvers.newton.lagrangian import (
@@ -51,7 +52,7 @@ from svmproba.solvers.newton.lagrangian import (
     WORKS,
     newton_steps,
 )
-from svmproba.solvers.problem import Array, relative_gap
+from svmproba.solvers.problem import relative_gap
 
 #: Newton steps for one model before it is given up (and reported with the gap it has).
 MAX_STEPS = 400
@@ -66,10 +67,10 @@ _LARGE = 1e300
 class Guide(NamedTuple):
     """Prediction from the full sample, by C; empty steps mean a cold start."""
 
-    step: Array  # (n_C, width), change of v from the C before
-    margins: Array  # (n_C, n), change of the margins
-    growth: Array  # (n_C,), growth of the multipliers between their bounds
-    width: Array  # (n_C,), half width of the working rows
+    step: Floats  # (n_C, width), change of v from the C before
+    margins: Floats  # (n_C, n), change of the margins
+    growth: Floats  # (n_C,), growth of the multipliers between their bounds
+    width: Floats  # (n_C,), half width of the working rows
 
 
 # The loops below go through all records of a bag, by their places in it, and nearly all vectorise.
