@@ -71,8 +71,7 @@ class Problem(NamedTuple):
 def relative_gap(primal: float, dual: float, floor: float = 0.0) -> float:
     """Return ``(primal - dual) / max(primal, floor)``, a bound of the relative error.
 
-    Rounding can push a closed gap below zero; it is reported as 0. What is not a number has an
-    infinite gap.
+    Rounding can push a closed gap below zero, which is reported as 0. The gap of NaN is infinite.
     """
     if not (primal < np.inf and dual > -np.inf):
         return np.inf
@@ -134,11 +133,11 @@ def stretch(coef: Any, intercept: Any, targets: Any, reach: Reach) -> None:
 
 @lean_entry
 def _settle(scores, error, signs, targets, base, grid, alphas, hinge, linear, doubt, total):
-    """Clip, balance and sign the multipliers; fills in hinge sums, linear terms, totals.
+    """Clip, balance and sign the multipliers; writes hinge sums, linear terms, doubts and totals.
 
-    The hinge sums are upper bounds for scores with that error, the linear terms lower bounds for
-    multipliers that balance exactly, which is a matter of the masses in doubt. The totals are the
-    hinge sums of the zero model, hard margins left out.
+    The hinge sums are upper bounds for scores with that error. The linear terms are lower bounds
+    for multipliers that balance exactly; the doubts bound the mass that is missing for that. The
+    totals are the hinge sums of the zero member without the hard margins.
     """
     n_bags, n_grid, n = scores.shape
     largest = 0.0
@@ -253,23 +252,21 @@ def certify(
     rows : array or CSR matrix of shape (n, d)
     signs, targets : arrays of shape (n,)
         Labels in {-1, +1} and margins to reach.
-    base : array of shape (n_bags, n)
-    grid : array of shape (n_C,)
+    base, grid : arrays of shapes (n_bags, n) and (n_C,)
         The bounds of bag b at the k-th C are ``grid[k] * base[b]``.
-    coef, intercept : arrays of shape (n_bags, n_C, d) and (n_bags, n_C)
+    coef, intercept : arrays of shapes (n_bags, n_C, d) and (n_bags, n_C)
     alphas : array of shape (n_bags, n_C, n)
         Any numbers: they are clipped to their bounds and balanced first, so the result is a bound
         whatever they are. Overwritten by the :math:`\alpha_i y_i` that were used.
     out : array of shape (n_bags, n_C, n), optional
-        Where the scores are written, by default a new array.
+        Where the scores are written.
     reach : Reach, optional
         Sizes of the rows, by default measured here.
 
     Returns
     -------
-    gap : array of shape (n_bags, n_C)
-        Relative duality gaps, rounding included; infinite where a hard margin is violated.
-    scores : array of shape (n_bags, n_C, n)
+    gap, scores : arrays of shapes (n_bags, n_C) and (n_bags, n_C, n)
+        Relative duality gaps, rounding included, infinite where a hard margin is violated; and
         :math:`f(x_i)` of every member at every sample.
 
     Examples
@@ -309,21 +306,11 @@ def tensor_gap(
     floor: Tensor | None = None,
     blur: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    r"""Gaps and dual values of many members on a device: `relative_gap` after `class_scales`.
+    r"""Gaps and dual values (p,) of members on a device: `relative_gap` after `class_scales`.
 
-    Parameters
-    ----------
-    primal : tensor of shape (p,)
-    plus, minus : tensors of shape (p, d + 2)
-        Sums over the samples of one class of the multipliers, which are within their bounds, times
-        :math:`y_i x_i`, :math:`y_i` and :math:`t_i`.
-    floor : tensor of shape (p,), optional
-    blur : tensor of shape (p, d + 1), optional
-        Bounds of the rounding in the sums of :math:`y_i x_i` and :math:`t_i`.
-
-    Returns
-    -------
-    gap, dual : tensors of shape (p,)
+    Sums over the samples of one class, (p, d + 2), are those of the multipliers, which are within
+    their bounds, times :math:`y_i x_i`, :math:`y_i` and :math:`t_i`. ``blur`` (p, d + 1) bounds the
+    rounding in the sums of :math:`y_i x_i` and :math:`t_i`.
     """
     up, down = plus[:, -2], -minus[:, -2]
     least = up.minimum(down)
@@ -348,7 +335,7 @@ def certify_tensors(
     point: Tensor,
     shares: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    r"""Do what `certify` does, in float64 on a device.
+    r"""Do what `certify` does for p members, in float64 on a device.
 
     Parameters
     ----------
@@ -358,9 +345,7 @@ def certify_tensors(
         The same with the targets as last column, one class at a time, 0 for the other class.
     reach : Reach
         Sizes of the rows, as tensors.
-    targets : tensor of shape (n,)
-    bounds : tensor of shape (p, n)
-        Finite.
+    targets, bounds : tensors of shapes (n,) and (p, n), finite
     point : tensor of shape (p, d + 1)
         Weights, bias.
     shares : tensor of shape (p, n)
@@ -368,10 +353,8 @@ def certify_tensors(
 
     Returns
     -------
-    gap : tensor of shape (p,)
-        Relative duality gaps.
-    margins : tensor of shape (p, n)
-        :math:`y_i f(x_i)`.
+    gap, margins : tensors of shapes (p,) and (p, n)
+        Relative duality gaps, and :math:`y_i f(x_i)`.
     """
     margins = point @ rows.T
     alphas = shares.nan_to_num_(nan=0.0).clamp_(0.0, 1.0).mul_(bounds)

@@ -1,4 +1,4 @@
-r"""Support vector machines that ask each record for the margin its soft label deserves.
+r"""SVMs in which each sample has the margin of its soft label as target.
 
 .. math::
     \min_{w,b}\ \tfrac12\|w\|^2+C\sum_i|\tilde y_i|\max\big(0,\ |\tilde y_i|-s_i(w^\top x_i+b)\big),
@@ -40,7 +40,7 @@ def fit_soft_paths(
     rows : ndarray or CSR, shape (n, d)
         Rows of a feature map.
     soft : ndarray, shape (m, n)
-        Soft labels in [-1, 1]; a record with 0 asks for nothing and is absent.
+        Soft labels in [-1, 1]; a sample with 0 is absent.
     grid : ndarray, shape (n_C,)
         Increasing values of C.
     tol : float
@@ -59,7 +59,7 @@ def fit_soft_paths(
     if np.all((soft == last) | (soft == 0.0)):
         fits = [_fit(rows, last, soft != 0.0, grid, tol, n_jobs)]
     else:
-        # Margins and prices are the records', not the bags': other labels are another call.
+        # Targets and weights are shared by all bags, so other labels need another call.
         parcel = Parcel((rows, grid, tol), tuple, tuple)
         with blas_threads():
             done = dict(run_tasks(_fit_alone, parcel, soft, n_jobs))

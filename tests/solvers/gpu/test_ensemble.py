@@ -302,7 +302,7 @@ def test_kernels_do_what_the_operations_do():
     a0, a1 = -torch.rand(n_models, **draw), torch.rand(n_models, **draw)
     found = []
     for ops in (kernels, torch_ops):
-        state = torch_ops.Records(base, share.clone(), lack.clone())
+        state = torch_ops.Samples(base, share.clone(), lack.clone())
         weighted, hinge = ops.evaluate(state, penalty)
         first = a0 + C * (weighted * change).sum(1)
         moved = ops.move(state, ready, penalty, 1.5 * penalty)

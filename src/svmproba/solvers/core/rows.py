@@ -274,6 +274,6 @@ def _gram_add(table, index, sign, count, gram):
 
 @njit(**JIT)
 def row_norms(table, index, out):
-    """Write the squared lengths of the listed rows to out, by record."""
+    """Write the squared lengths of the listed rows to out, by sample."""
     for a in range(index.shape[0]):
         out[index[a]] = row_square(table, index[a])

@@ -1,12 +1,12 @@
-r"""GPU engine: all models of a block of bags at once on torch, every model certified.
+r"""All members of a block of bags at once on torch, every one certified.
 
-Each model starts from the full sample's solution at its C and is led by
-:mod:`~svmproba.solvers.gpu.newton` to the wanted gap; the certificate is that of
-:mod:`~svmproba.solvers.problem`, evaluated on the device in float64 for the very numbers that are
-returned. Models that miss the tolerance are reported as such: the caller has another engine.
+Each member starts from the full sample's solution at its C, and Newton steps
+(:mod:`~svmproba.solvers.gpu.newton`) bring it to the required gap. The certificate is that of
+:mod:`~svmproba.solvers.problem`, evaluated on the device in float64 for the numbers that are
+returned. Bags with members above the tolerance are solved again by the caller, on the CPU.
 
 The same calls on the same device give the same bits. Another device, or another size of the
-blocks, rounds otherwise: the models then differ within the tolerance.
+blocks, rounds differently: the members then differ within the tolerance.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from torch import Tensor
 from svmproba._types import Floats
 from svmproba.solvers.blocks import Collector, Ensemble
 from svmproba.solvers.gpu.newton import Models, Results, Table, make_table, newton_steps
-from svmproba.solvers.gpu.torch_ops import Records
+from svmproba.solvers.gpu.torch_ops import Samples
 from svmproba.solvers.methods import Tally, Task
 from svmproba.solvers.problem import Reach, certify_tensors, stretch
 from svmproba.solvers.runtime.devices import memory_budget
 
-#: Float64 numbers that a model needs at its peak for each record, and Hessians it holds.
-_PER_RECORD, _PER_HESSIAN = 10, 4
+#: Float64 numbers that a member needs at its peak for each sample, and Hessians it holds.
+_PER_SAMPLE, _PER_HESSIAN = 10, 4
 #: One part of so many of the memory is for the products of columns.
 PRODUCTS_SHARE = 6
 #: Bags that tell which of two starts is the nearer one, and by which factor it has to be.
@@ -48,7 +48,7 @@ class DeviceTask(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The models of some bags."""
+    """The members of some bags."""
 
     coef: Floats  # (bags, n_C, d)
     intercept: Floats  # (bags, n_C)
@@ -84,8 +84,8 @@ def make_task(
     # The more columns, the more samples end between their bounds: start with more smoothing.
     penalty = torch.full_like(Cs, min(max(60.0 / point.shape[1], 0.25), 1.5))
     zero = torch.zeros(len(Cs), dtype=torch.int64, device=device)
-    records = Records(lack[:, :0], share, lack)
-    start = Models(records, zero, Cs, point, penalty, zero, zero == 0)
+    samples = Samples(lack[:, :0], share, lack)
+    start = Models(samples, zero, Cs, point, penalty, zero, zero == 0)
     reach = reach._replace(inner=moved(reach.inner, device), outer=moved(reach.outer, device))
     made = DeviceTask(table, reach, labels, wanted, weight, Cs, start, task.tol)
     return made._replace(start=_nearer_start(made, pilots[:_PILOTS]))
@@ -99,25 +99,25 @@ def moved(array: Any, device: torch.device) -> Tensor:
 def _nearer_start(task: DeviceTask, pilots: Any) -> Models:
     """Choose, for each C, where the multipliers start: the full sample's, or smoothed ones.
 
-    The latter are better guesses where bags move the margins of many records. The former are far
-    better where few records matter (separable classes).
+    The latter are better guesses where bags move the margins of many samples. The former are far
+    better where few samples matter (separable classes).
     """
     start = task.start
-    lack, step = start.records.lack, start.penalty[:, None]
+    lack, step = start.samples.lack, start.penalty[:, None]
     smooth = (0.5 + step * lack).clamp_(0.0, 1.0)
     gaps = []
-    for share in (start.records.share, torch.addcmul(smooth, lack, step).clamp_(0.0, 1.0)):
+    for share in (start.samples.share, torch.addcmul(smooth, lack, step).clamp_(0.0, 1.0)):
         models = _spread(_starting(task, share), _base(task, pilots))
-        gap, _ = _certify(task, models.C, models.records.base, models.point, models.records.share)
+        gap, _ = _certify(task, models.C, models.samples.base, models.point, models.samples.share)
         gaps.append(gap.view(-1, len(task.grid)).mean(0))
     exact = gaps[0] < _NEARER * gaps[1]
-    chosen = _starting(task, torch.where(exact[:, None], start.records.share, smooth)).start
+    chosen = _starting(task, torch.where(exact[:, None], start.samples.share, smooth)).start
     return chosen._replace(penalty=torch.where(exact, 2.0, 1.0) * start.penalty)
 
 
 def _starting(task: DeviceTask, share: Tensor) -> DeviceTask:
-    records = task.start.records._replace(share=share)
-    return task._replace(start=task.start._replace(records=records))
+    samples = task.start.samples._replace(share=share)
+    return task._replace(start=task.start._replace(samples=samples))
 
 
 def _certify(
@@ -136,12 +136,12 @@ def _base(task: DeviceTask, counts: Any) -> Tensor:
 
 
 def _spread(task: DeviceTask, base: Tensor) -> Models:
-    """Models of all bags and C at the start, bag by bag."""
+    """Members of all bags and C at the start, bag by bag."""
     n_bags, n_grid = len(base), len(task.grid)
     k = torch.arange(n_grid, device=base.device).repeat(n_bags)
     models = task.start.take(k)
-    records = models.records._replace(base=base.repeat_interleave(n_grid, 0))
-    return models._replace(records=records, place=torch.arange(len(k), device=base.device))
+    samples = models.samples._replace(base=base.repeat_interleave(n_grid, 0))
+    return models._replace(samples=samples, place=torch.arange(len(k), device=base.device))
 
 
 def block_size(
@@ -150,10 +150,10 @@ def block_size(
     n_grid: int,
     n_bags: int,
     device: torch.device,
-    per_record: int = _PER_RECORD,
+    per_sample: int = _PER_SAMPLE,
 ) -> int:
     """Bags a block: what fits beside the products of columns."""
-    per_model = 8 * (per_record * n + _PER_HESSIAN * width**2)
+    per_model = 8 * (per_sample * n + _PER_HESSIAN * width**2)
     left = memory_budget(device) - memory_budget(device) // PRODUCTS_SHARE
     return int(max(1, min(n_bags, left // (n_grid * per_model))))
 
@@ -214,15 +214,15 @@ def _improve(
 
 
 def solve_block(task: DeviceTask, counts: Any) -> Block:
-    """Solve the models of some bags, all at once."""
+    """Solve the members of some bags, all at once."""
     base = _base(task, counts)
     models = _spread(task, base)
-    C, bases = models.C, models.records.base
-    results = Results(torch.empty_like(models.point), torch.empty_like(models.records.lack))
+    C, bases = models.C, models.samples.base
+    results = Results(torch.empty_like(models.point), torch.empty_like(models.samples.lack))
     # Not quite the tolerance: the loop's sums and the certificate's are rounded differently.
     newton_steps(task.table, models, 0.99 * task.tol, results)
     del models
-    results.point[~results.point.isfinite().all(1)] = 0.0  # the zero model, whose gap is large
+    results.point[~results.point.isfinite().all(1)] = 0.0  # the zero member, whose gap is large
     stretch(results.point[:, :-1], results.point[:, -1], task.targets, task.reach)
     gap, scores = _certify(task, C, bases, *results)
     scores *= task.signs

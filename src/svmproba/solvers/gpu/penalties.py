@@ -1,7 +1,7 @@
 r"""Constrained SVMs of large tables on torch: rising penalties for thousands of models at once.
 
 The method is that of :mod:`~svmproba.solvers.constrained.penalties`, for all bags, C and floors
-of a block side by side. The records nearest to their margin, as many as the floors need, get the
+of a block side by side. The samples nearest to their margin, as many as the floors need, get the
 bounds :math:`2C, 4C, 8C, \ldots` and are chosen anew after each solution, until their margins hold;
 one last, much larger bound stands for a hard margin. Newton steps
 (:mod:`~svmproba.solvers.gpu.newton`) lead from one solution to the next. Each is judged by its best
@@ -23,7 +23,7 @@ from svmproba.solvers.blocks import Ensemble
 from svmproba.solvers.core.tables import as_array
 from svmproba.solvers.gpu.ensemble import PRODUCTS_SHARE, block_size, moved
 from svmproba.solvers.gpu.newton import Models, Results, Table, make_table, newton_steps
-from svmproba.solvers.gpu.torch_ops import Records
+from svmproba.solvers.gpu.torch_ops import Samples
 from svmproba.solvers.problem import tensor_gap
 from svmproba.solvers.runtime.devices import memory_budget
 
@@ -35,8 +35,8 @@ _ROUNDS, _NEARLY = 12, 1e-2
 _GROWTH, _HARD = 2.0, 64.0
 #: Share by which weights may be scaled up where no bias satisfies the floors, as in `polish`.
 _SCALED = 1e-4
-#: Float64 numbers that a model needs at its peak for each record.
-_PER_RECORD = 16
+#: Float64 numbers that a member needs at its peak for each sample.
+_PER_SAMPLE = 16
 #: Numbers that are sorted at once.
 _SORTED = 2**26
 
@@ -45,7 +45,7 @@ class _Block(NamedTuple):
     """What is fixed for the models of some bags: (bags, C, floors), flattened."""
 
     table: Table
-    n_plus: int  # the first so many records are positive
+    n_plus: int  # the first so many samples are positive
     mass: Tensor  # (bags, n)
     bag: Tensor  # (p,)
     C: Tensor  # (p,)
@@ -59,8 +59,8 @@ class _Models(NamedTuple):
     point: Tensor  # (q, d + 1)
     lack: Tensor  # (q, n), 1 - margin
     share: Tensor  # (q, n), multipliers as shares of their bounds
-    factor: Tensor  # (q, n), what the bounds of the records are multiplied by
-    level: Tensor  # (q,), that of the chosen records
+    factor: Tensor  # (q, n), what the bounds of the samples are multiplied by
+    level: Tensor  # (q,), that of the chosen samples
 
 
 class _Best(NamedTuple):
@@ -74,17 +74,17 @@ class _Best(NamedTuple):
 def best_shift(
     edge: Tensor, n_plus: int, mass: Tensor, need: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Find the best bias of many models, and the records that their floors need.
+    r"""Find the best bias of many models, and the samples that their floors need.
 
-    The edge of a record is the bias at which its margin is 1; a positive record holds from there
-    on, a negative one up to there. Positive records come first and the sort is stable, so that of
-    records that tie, the last positive and the first negative one see all that hold.
+    The edge of a sample is the bias at which its margin is 1; a positive sample holds from there
+    on, a negative one up to there. Positive samples come first and the sort is stable, so that of
+    samples that tie, the last positive and the first negative one see all that hold.
 
     Parameters
     ----------
     edge : tensor of shape (p, n)
     n_plus : int
-        The first so many records are positive.
+        The first so many samples are positive.
     mass : tensor of shape (p, n)
         Multiplicities.
     need : tensor of shape (p, 3)
@@ -95,7 +95,7 @@ def best_shift(
     shift, loss : tensors of shape (p,)
         The bias and the sum of the slacks; infinite where no bias satisfies the floors.
     chosen : tensor of bool, shape (p, n)
-        The records nearest to their margin, as many as the floors need.
+        The samples nearest to their margin, as many as the floors need.
     """
     edge, order = torch.sort(edge, dim=1, stable=True)
     weight, is_plus = mass.gather(1, order).to(edge.dtype), order < n_plus
@@ -134,7 +134,7 @@ def _judge(block: _Block, models: _Models) -> tuple[Tensor, Tensor, Tensor]:
         shift, loss, chosen = best_shift(edge, block.n_plus, mass, need)
         stuck = torch.nonzero(loss.isinf())[:, 0]
         if len(stuck):
-            # Larger weights: y - f(x) becomes y - (1 + s)f(x), what all records share aside.
+            # Larger weights: y - f(x) becomes y - (1 + s)f(x), what all samples share aside.
             edge = edge[stuck].mul_(1.0 + _SCALED)
             edge[:, : block.n_plus] -= _SCALED
             edge[:, block.n_plus :] += _SCALED
@@ -158,7 +158,7 @@ def _note(block: _Block, models: _Models, best: _Best) -> Tensor:
 def _solve(
     block: _Block, models: _Models, chosen: Tensor, index: Tensor, growth: float, tol: float
 ) -> tuple[_Models, Tensor]:
-    """Raise the bounds that some models have for the chosen records, and solve.
+    """Raise the bounds that some models have for the chosen samples, and solve.
 
     Returns these models and their dual values.
     """
@@ -170,7 +170,7 @@ def _solve(
     step = min(max(120.0 / point.shape[1], 0.5), 3.0)
     order = torch.arange(len(place), device=place.device)
     state = Models(
-        Records(base, share, lack), order, C, point, torch.full_like(C, step), 0 * order, order >= 0
+        Samples(base, share, lack), order, C, point, torch.full_like(C, step), 0 * order, order >= 0
     )
     # The shares are free to be filled in: the steps go on with copies of those still open.
     results = Results(torch.empty_like(point), share)
@@ -205,7 +205,7 @@ def _solve_block(block: _Block, point: Tensor, gap: Tensor) -> _Best:
                 continue
             growth, tol = (_HARD, _TOL) if is_last else (_GROWTH, _ROUGH)
             some, dual = _solve(block, models, chosen, index, growth, tol)
-            # Floors that need all records of a class or none: the penalised problem is a
+            # Floors that need all samples of a class or none: the penalised problem is a
             # relaxation, so that its dual value is a bound.
             proven = torch.where(convex[some.place], dual, 0.0)
             best.bound[some.place] = best.bound[some.place].maximum(proven)
@@ -218,10 +218,10 @@ def _solve_block(block: _Block, point: Tensor, gap: Tensor) -> _Best:
 
 
 def _is_convex(block: _Block) -> Tensor:
-    """Whether every floor needs all of its records or none, (p,)."""
+    """Whether every floor needs all of its samples or none, (p,)."""
     mass = block.mass.to(block.C.dtype)
     groups = (mass[:, : block.n_plus], mass[:, block.n_plus :], mass)
-    # Without its lightest record no group has the mass that it needs.
+    # Without its lightest sample no group has the mass that it needs.
     least = [m.masked_fill(m == 0.0, torch.inf).amin(1) for m in groups]
     rest = torch.stack([m.sum(1) - x for m, x in zip(groups, least, strict=True)], 1)[block.bag]
     return ((block.need == 0.0) | (block.need > rest)).all(1)
@@ -268,7 +268,7 @@ def find_points(
     table = make_table(moved(as_array(rows)[order], device), y, torch.ones_like(y), budget)
     n_plus, (n_bags, n_floors, _) = int((signs > 0.0).sum()), needs.shape
     n, width = table.rows.shape
-    size = block_size(n, width, len(grid) * n_floors, n_bags, device, _PER_RECORD)
+    size = block_size(n, width, len(grid) * n_floors, n_bags, device, _PER_SAMPLE)
     first = 0
     while first < n_bags:
         part = slice(first, min(first + size, n_bags))
