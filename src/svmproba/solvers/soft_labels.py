@@ -37,11 +37,10 @@ def fit_soft_paths(
 
     Parameters
     ----------
-    rows : ndarray or CSR, shape (n, d)
-        Rows of a feature map.
-    soft : ndarray, shape (m, n)
+    rows : array or CSR of shape (n, d)
+    soft : array of shape (m, n)
         Soft labels in [-1, 1]; a sample with 0 is absent.
-    grid : ndarray, shape (n_C,)
+    grid : array of shape (n_C,)
         Increasing values of C.
     tol : float
         Relative duality gap to reach.
@@ -50,10 +49,7 @@ def fit_soft_paths(
 
     Returns
     -------
-    coef : ndarray, shape (n_C, m, d)
-        Coefficients.
-    intercept, gap : ndarray, shape (n_C, m)
-        Intercepts and relative duality gaps.
+    coef, intercept, gap : arrays of shapes (n_C, m, d), (n_C, m) and (n_C, m)
     """
     last = soft[-1]
     if np.all((soft == last) | (soft == 0.0)):

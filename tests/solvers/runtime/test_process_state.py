@@ -36,17 +36,23 @@ def state():
     }
 
 
+def settle():
+    """Wait for the threads of pools, which end soon after a fit."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("ThreadPoolExecutor"):
+            thread.join(60)
+
+
 def check(action, error=None):
     action()  # imports and compiles
+    settle()
     before = state()
     if error is None:
         action()
     else:
         with pytest.raises(error):
             action(error)
-    for thread in threading.enumerate():  # a pool's threads end soon after the fit
-        if thread.name.startswith("ThreadPoolExecutor"):
-            thread.join(60)
+    settle()
     after = state()
     for name, value in before.items():
         assert after[name] == value, name

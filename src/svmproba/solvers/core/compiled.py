@@ -139,16 +139,8 @@ def call_with(function: Any, argument: Any, examples: tuple[Any, ...], *args: An
     """Call ``function(args[0], argument, *args[1:])``, where both functions are compiled.
 
     Numba compiles a function once more into each of its callers, and into theirs. A function that
-    is an argument of known type is called by its address instead.
-
-    Parameters
-    ----------
-    function, argument : compiled functions
-        Both are compiled for the types of the first call, and for no others.
-    examples : tuple
-        Arguments of ``argument``, of the types it is called with.
-    *args
-        Arguments of ``function``, the other function left out.
+    is an argument of known type is called by its address instead. Both are compiled for the types
+    of the first call and for no others; ``examples`` are arguments of ``argument``.
     """
     with _LOCK:
         if not function.signatures and hasattr(function, "disable_compile"):

@@ -43,15 +43,8 @@ def aligned(*shape: int) -> Floats:
 def signed_rows(rows: Rows, signs: Floats) -> tuple[Any, int]:
     """Return the signed rows and their width (columns, bias at column d, padding).
 
-    Parameters
-    ----------
-    rows : array or CSR matrix of shape (n, d)
-    signs : array of shape (n,)
-
-    Returns
-    -------
-    table : array (n, width), or tuple of CSR arrays (data, indices, indptr)
-    width : int
+    The rows are an array or CSR matrix (n, d); the signed ones an array (n, width), or the tuple of
+    CSR arrays (data, indices, indptr).
     """
     n, d = rows.shape
     width = whole(d + 1)

@@ -11,7 +11,7 @@ blocks, rounds differently: the members then differ within the tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,16 +62,8 @@ def make_task(
 ) -> DeviceTask:
     """Move to the device what all bags share.
 
-    Parameters
-    ----------
-    task : Task
-    rows : array of shape (n, d)
-        Its rows, dense.
-    path : arrays of shapes (n_C, d + 1) and (n_C, n)
-        Weights with the bias, and multipliers, of the full sample.
-    pilots : array of shape (a few bags, n)
-        Counts of bags on which the start is chosen.
-    device : torch.device
+    ``rows`` (n, d) are the task's, dense. The path holds weights with the bias (n_C, d + 1) and
+    multipliers (n_C, n) of the full sample. The start is chosen on some bags, counts (bags, n).
     """
     problem, reach = task.problem, task.reach
     parts = (moved(part, device) for part in (problem.signs, problem.targets, task.grid, *path))
@@ -165,39 +157,43 @@ def fit_bags(
     tally: Tally | None,
     report: Callable[[int], None] | None,
 ) -> Ensemble:
-    """Fit all bags, block by block; a block that does not fit in the memory is halved.
+    """Fit all bags, counts (n_bags, n), block by block.
 
-    Parameters
-    ----------
-    task : DeviceTask
-    counts : array of shape (n_bags, n)
-    again : callable
-        ``again(counts (1, n)) -> coef (n_C, d), intercept (n_C,), gap (n_C,), scores (n_C, n)`` of
-        one bag by another engine, for bags with members above the tolerance.
-    tally, report : callables or None
-        See :func:`~svmproba.solvers.ensemble.fit_ensemble`.
+    Bags with members above the tolerance are solved by another engine:
+    ``again(counts (1, n)) -> coef (n_C, d), intercept (n_C,), gap (n_C,), scores (n_C, n)``.
+    Tally and report: see :func:`~svmproba.solvers.ensemble.fit_ensemble`.
     """
     (n, width), (n_bags, n_grid) = task.table.rows.shape, (len(counts), len(task.grid))
     members = Collector(n_grid, n_bags, width - 1)
-    size, first = block_size(n, width, n_grid, n_bags, task.grid.device), 0
+    size = block_size(n, width, n_grid, n_bags, task.grid.device)
+    for part, block in in_blocks(lambda part: solve_block(task, counts[part]), n_bags, size):
+        _improve(block, counts[part], task.tol, again)
+        tallied = (None, None) if tally is None else tally(block.scores, block.counts)
+        arrays = (block.coef.transpose(1, 0, 2), block.intercept.T, block.gap.T)
+        members.add(part.start, Ensemble(*arrays, *tallied))
+        if report is not None:
+            report(len(block.gap))
+    return members.join()
+
+
+def in_blocks(solve: Callable[[slice], Any], n_bags: int, size: int) -> Iterator[tuple[slice, Any]]:
+    """Yield slices of the bags and what ``solve`` returns for them.
+
+    A block that does not fit in the memory is halved, and so are all that follow.
+    """
+    first = 0
     while first < n_bags:
-        part = counts[first : first + size]
+        part = slice(first, min(first + size, n_bags))
         try:
-            block = solve_block(task, part)
+            solved = solve(part)
         except torch.cuda.OutOfMemoryError:
             if size == 1:
                 raise
             size = -(-size // 2)
             torch.cuda.empty_cache()
             continue
-        _improve(block, part, task.tol, again)
-        tallied = (None, None) if tally is None else tally(block.scores, block.counts)
-        arrays = (block.coef.transpose(1, 0, 2), block.intercept.T, block.gap.T)
-        members.add(first, Ensemble(*arrays, *tallied))
-        first += len(part)
-        if report is not None:
-            report(len(part))
-    return members.join()
+        yield part, solved
+        first = part.stop
 
 
 def _improve(

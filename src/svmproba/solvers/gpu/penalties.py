@@ -21,7 +21,7 @@ from torch import Tensor
 from svmproba._types import Floats, Rows
 from svmproba.solvers.blocks import Ensemble
 from svmproba.solvers.core.tables import as_array
-from svmproba.solvers.gpu.ensemble import PRODUCTS_SHARE, block_size, moved
+from svmproba.solvers.gpu.ensemble import PRODUCTS_SHARE, block_size, in_blocks, moved
 from svmproba.solvers.gpu.newton import Models, Results, Table, make_table, newton_steps
 from svmproba.solvers.gpu.torch_ops import Samples
 from svmproba.solvers.problem import tensor_gap
@@ -74,28 +74,16 @@ class _Best(NamedTuple):
 def best_shift(
     edge: Tensor, n_plus: int, mass: Tensor, need: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Find the best bias of many models, and the samples that their floors need.
+    r"""Find the best bias of many members, and the samples that their floors need.
 
-    The edge of a sample is the bias at which its margin is 1; a positive sample holds from there
-    on, a negative one up to there. Positive samples come first and the sort is stable, so that of
-    samples that tie, the last positive and the first negative one see all that hold.
+    The edge of a sample, (p, n), is the bias at which its margin is 1; a positive sample holds from
+    there on, a negative one up to there. The first ``n_plus`` samples are positive and the sort is
+    stable, so that of samples that tie, the last positive and the first negative one see all that
+    hold. ``mass`` (p, n) are multiplicities, ``need`` (p, 3) the mass that must have its margin:
+    positives, negatives, all.
 
-    Parameters
-    ----------
-    edge : tensor of shape (p, n)
-    n_plus : int
-        The first so many samples are positive.
-    mass : tensor of shape (p, n)
-        Multiplicities.
-    need : tensor of shape (p, 3)
-        Mass that must have its margin: positives, negatives, all.
-
-    Returns
-    -------
-    shift, loss : tensors of shape (p,)
-        The bias and the sum of the slacks; infinite where no bias satisfies the floors.
-    chosen : tensor of bool, shape (p, n)
-        The samples nearest to their margin, as many as the floors need.
+    Returns the bias and the sum of the slacks, (p,), infinite where no bias satisfies the floors,
+    and which samples are nearest to their margin, as many as the floors need, (p, n).
     """
     edge, order = torch.sort(edge, dim=1, stable=True)
     weight, is_plus = mass.gather(1, order).to(edge.dtype), order < n_plus
@@ -241,11 +229,10 @@ def find_points(
     Parameters
     ----------
     rows : array or CSR matrix of shape (n, d)
-    signs : array of shape (n,)
-        Labels in {-1.0, +1.0}.
+    signs, grid : arrays of shapes (n,) and (n_C,)
+        Labels in {-1.0, +1.0}, values of C.
     counts : array of shape (n_bags, n)
         Multiplicities.
-    grid : array of shape (n_C,)
     needs : array of shape (n_bags, n_floors, 3)
         Mass that must have its margin: positives, negatives, all.
     plain : Ensemble
@@ -269,19 +256,12 @@ def find_points(
     n_plus, (n_bags, n_floors, _) = int((signs > 0.0).sum()), needs.shape
     n, width = table.rows.shape
     size = block_size(n, width, len(grid) * n_floors, n_bags, device, _PER_SAMPLE)
-    first = 0
-    while first < n_bags:
-        part = slice(first, min(first + size, n_bags))
-        try:
-            found = _fit_part(table, n_plus, counts[part][:, order], grid, needs[part], plain, part)
-        except torch.cuda.OutOfMemoryError:
-            if size == 1:
-                raise
-            size = -(-size // 2)
-            torch.cuda.empty_cache()
-            continue
+
+    def fit(part: slice) -> tuple[Floats, Floats]:
+        return _fit_part(table, n_plus, counts[part][:, order], grid, needs[part], plain, part)
+
+    for part, found in in_blocks(fit, n_bags, size):
         yield part, *found
-        first = part.stop
 
 
 def _fit_part(

@@ -65,21 +65,8 @@ def line_search(
 ) -> Tensor:
     """Find step lengths in (0, 1] with slopes well below the first ones (Illinois), and go there.
 
-    Parameters
-    ----------
-    samples : Samples
-    change : tensor of shape (p, n)
-        Change of the lacks along the direction.
-    penalty, C : tensors of shape (p,)
-    first : tensor of shape (p,)
-        Slopes at 0; where they are 0, the step is 1.
-    a0, a1 : tensors of shape (p,)
-        Slopes of the quadratic term at 0, and their growth.
-
-    Returns
-    -------
-    tensor of shape (p,)
-        Step lengths.
+    ``change`` (p, n) is that of the lacks along the direction. All others are (p,): the first
+    slopes, where 0 means a step of 1, and the slopes ``a0 + step * a1`` of the quadratic term.
     """
     start = torch.addcmul(samples.share, samples.lack, penalty[:, None])
     speed = change * penalty[:, None]

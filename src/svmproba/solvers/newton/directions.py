@@ -165,7 +165,7 @@ def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, squa
     return size
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def sync_gram(table, penalty, inner, n_inner, member, in_gram, listed, count, index, sign, gram):
     """Bring the Gram matrix up to date: take out the samples that left J, add those that entered.
 

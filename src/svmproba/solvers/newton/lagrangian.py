@@ -109,7 +109,7 @@ def clear(state: State) -> None:
         part[...] = 0
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _hard_scale(state, n_rows):
     """Factor of v that makes every hard margin hold; 1 when no factor does."""
     scale = 1.0
@@ -167,16 +167,17 @@ def _evaluate(problem, state, n_plus, n_rows, sigma, hard):
     """
     d, linear, v = problem.d, state.linear, state.v[POINT]
     plus, minus = state.v[PLUS], state.v[MINUS]
+    fixed_plus, fixed_minus = state.v[FIXED_PLUS], state.v[FIXED_MINUS]
     scale = _hard_scale(state, n_rows) if hard else 1.0
     hinge, product = _clip(state, n_rows, sigma, scale)
     state.count[N_INNER] = 0
     up = linear[0] + _class_sums(problem, state, np.int64(0), n_plus, plus)
     down = linear[1] + _class_sums(problem, state, n_plus, n_rows, minus)
     x, y = class_scales(plus[d], -minus[d])
-    length, at_bound, norm = 0.0, (state.v[FIXED_PLUS, d] + state.v[FIXED_MINUS, d]) * v[d], 0.0
+    length, norm, at_bound = 0.0, 0.0, (fixed_plus[d] + fixed_minus[d]) * v[d]
     for k in range(d):
         length += v[k] * v[k]
-        at_bound += (state.v[FIXED_PLUS, k] + state.v[FIXED_MINUS, k]) * v[k]
+        at_bound += (fixed_plus[k] + fixed_minus[k]) * v[k]
         s = x * plus[k] + y * minus[k]
         norm += s * s
     primal = 0.5 * scale * scale * length + hinge + linear[0] + linear[1] - scale * at_bound
@@ -290,24 +291,26 @@ def newton_steps(problem, state, n_plus, n_rows, sigma, hard, tol, max_steps, st
     """
     d, v, g, p = problem.d, state.v[POINT], state.v[GRADIENT], state.v[DIRECTION]
     rows, lack, change = state.i[ROWS], state.w[W_LACK], state.w[W_CHANGE]
+    plus, minus = state.v[PLUS], state.v[MINUS]
+    fixed_plus, fixed_minus = state.v[FIXED_PLUS], state.v[FIXED_MINUS]
     for k in range(v.shape[0]):
-        state.v[PLUS, k] = state.v[FIXED_PLUS, k]
-        state.v[MINUS, k] = state.v[FIXED_MINUS, k]
+        plus[k] = fixed_plus[k]
+        minus[k] = fixed_minus[k]
     steps, inner_steps = 0, 0
     while True:
         primal, dual, open_part, scale = _evaluate(problem, state, n_plus, n_rows, sigma, hard)
         if relative_gap(primal, dual) <= tol or steps >= max_steps or stop[0]:
             return primal, dual, scale, steps, sigma
         residual, length = 0.0, 0.0
-        g[d] = -state.v[PLUS, d] - state.v[MINUS, d]
+        g[d] = -plus[d] - minus[d]
         for k in range(d):
-            g[k] = v[k] - state.v[PLUS, k] - state.v[MINUS, k]
+            g[k] = v[k] - plus[k] - minus[k]
             residual += g[k] * g[k]
             length += v[k] * v[k]
         rest = primal - dual - open_part
         ready = 0.5 * residual <= open_part and rest <= 2.0 * open_part
         if hard:  # the gap is no guide while a hard margin is violated: nearly solve, then push
-            balanced = abs(g[d]) <= 1e-2 * (state.v[PLUS, d] - state.v[MINUS, d])
+            balanced = abs(g[d]) <= 1e-2 * (plus[d] - minus[d])
             ready = (residual <= 1e-4 * length and balanced) or inner_steps >= 20
         if inner_steps > 0 and ready:
             for a in range(n_rows):
@@ -318,10 +321,10 @@ def newton_steps(problem, state, n_plus, n_rows, sigma, hard, tol, max_steps, st
             continue
         _direction(problem, state, sigma)
         first, a0, a1 = g[d] * p[d], 0.0, 0.0
-        a0 -= (state.v[FIXED_PLUS, d] + state.v[FIXED_MINUS, d]) * p[d]
+        a0 -= (fixed_plus[d] + fixed_minus[d]) * p[d]
         for k in range(d):
             first += g[k] * p[k]
-            a0 += (v[k] - state.v[FIXED_PLUS, k] - state.v[FIXED_MINUS, k]) * p[k]
+            a0 += (v[k] - fixed_plus[k] - fixed_minus[k]) * p[k]
             a1 += p[k] * p[k]
         if not first < 0.0:
             # At a minimum, only the multipliers can still move. Otherwise rounding has spoilt the

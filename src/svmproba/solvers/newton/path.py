@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from svmproba._types import Floats
-from svmproba.solvers.core.compiled import JIT, lean_entry
+from svmproba.solvers.core.compiled import JIT, ONCE, lean_entry
 from svmproba.solvers.core.rows import rows_add, rows_dot
 from svmproba.solvers.newton.lagrangian import (
     ALPHA,
@@ -98,7 +98,7 @@ def _begin(problem, state, base):
     return np.int64(m), np.int64(m_plus)
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _sort_out(state, m, C, width):
     """Mark the working rows; fix the other samples at 0 or at their bound."""
     alpha, margin, target, base = state.f[ALPHA], state.f[MARGIN], state.f[TARGET], state.f[BASE]
@@ -147,7 +147,7 @@ def _choose_rows(problem, state, m, m_plus, C, width):
     return np.int64(n_plus), np.int64(n_rows)
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _crossed(state, m, C):
     """Loss that the fixed samples on the wrong side add to the primal value."""
     alpha, margin, target, base = state.f[ALPHA], state.f[MARGIN], state.f[TARGET], state.f[BASE]
@@ -228,14 +228,12 @@ def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved
         Bounds at C = 1: 0 for absent samples, infinite for hard margins.
     grid : array of shape (n_C,)
     tol : float
-        Relative gap at which a member is left.
+        Relative gap at which a member is done.
     guide : Guide
     stop : array of one byte
-        Set to 1 by another thread to leave at once.
-    coef : array of shape (n_C, width)
-        Overwritten: weights, bias at column d.
-    alphas : array of shape (n_C, n)
-        Overwritten: multipliers.
+        Set to 1 by another thread to end at once.
+    coef, alphas : arrays of shapes (n_C, width) and (n_C, n)
+        Overwritten: weights with the bias at column d, and multipliers.
     moved : array of shape (n_C,)
         Overwritten: mean change of the margins from the prediction to the solution.
     """

@@ -35,13 +35,7 @@ class Parcel:
     Dask's workers get it before the first task, or with their only one; joblib's own processes
     read a file. The bytes are copied when the parcel is opened: arrays in a message may be
     read-only or not aligned, and compiled code would be compiled anew for them.
-
-    Parameters
-    ----------
-    content : object
-        What the tasks get.
-    pack, unpack : callable
-        ``unpack(pack(content))`` is the content: what is cheap to compute again need not be sent.
+    ``unpack(pack(content))`` is the content: what is cheap to compute again need not be sent.
     """
 
     def __init__(
@@ -89,23 +83,9 @@ def run_tasks(
 ) -> Iterator[tuple[int, Result]]:
     """Run ``task(content, piece)`` for all pieces, and again for those that a dead worker lost.
 
-    Parameters
-    ----------
-    task : callable
-        Picklable; it must not depend on anything but its arguments.
-    parcel : Parcel
-        The content.
-    pieces : iterable
-        Small: each is sent with its task.
-    n_jobs : int, optional
-        As in joblib; threads unless ``joblib.parallel_config`` says otherwise.
-
-    Yields
-    ------
-    place : int
-        Which piece it was. Pieces come as they are done, in any order.
-    result : object
-        What the task returned.
+    The task must be picklable and depend on its arguments alone. Pieces are small: each is sent
+    with its task. ``n_jobs`` is joblib's; threads unless ``joblib.parallel_config`` says otherwise.
+    Yields the place of each piece and its result, as they are done, in any order.
     """
     backend, n_workers = _backend(), effective_n_jobs(n_jobs)
     if in_threads():

@@ -26,23 +26,8 @@ def as_done(
     """Call a function for all items in threads; with one thread, in the calling one.
 
     joblib looks for results every hundredth of a second, which is as long as a small fit or a
-    prediction takes.
-
-    Parameters
-    ----------
-    function : callable
-        Must release Python's lock, or threads gain nothing.
-    items : iterable
-        Its arguments.
-    n_threads : int
-        Number of threads.
-
-    Yields
-    ------
-    place : int
-        Which item it was. Items come as they are done, in any order.
-    result : object
-        What the function returned.
+    prediction takes. The function must release Python's lock, or threads gain nothing. Yields the
+    place of each item and its result, as they are done, in any order.
 
     Examples
     --------
