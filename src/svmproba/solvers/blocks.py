@@ -31,9 +31,8 @@ class Collector:
     """Joins the members of parts of the bags, which may come in any order."""
 
     def __init__(self, n_grid: int, n_bags: int, d: int) -> None:
-        self._coef, (self._intercept, self._gap) = (
-            np.empty((n_grid, n_bags, d)), np.empty((2, n_grid, n_bags))
-        )  # fmt: skip
+        self._coef = np.empty((n_grid, n_bags, d))
+        self._intercept, self._gap = np.empty((2, n_grid, n_bags))
         self._summed: Floats | None = None
         self._stacked: dict[int, Floats] = {}
 
@@ -58,7 +57,8 @@ def solve_block(task: Task, counts: Any, stop: Any) -> Ensemble:
     problem, n_grid, (n_bags, n) = task.problem, task.grid.shape[0], counts.shape
     size = min(n_bags, max(1, BLOCK_BYTES // (2 * 8 * n_grid * n)))  # bags a portion
     # Used again for each portion: dask's workers give freed memory back, and new pages cost time.
-    coef, (alphas, scores) = np.empty((size, n_grid, task.width)), np.empty((2, size, n_grid, n))
+    coef = np.empty((size, n_grid, task.width))
+    alphas, scores = np.empty((2, size, n_grid, n))
     space = METHODS[task.method].space(problem, task.width)
     members = Collector(n_grid, n_bags, problem.d)
     for first in range(0, n_bags, size):
@@ -76,7 +76,7 @@ def _solve_portion(
     """Solve some bags in the given memory."""
     method, base = METHODS[task.method], bounds_of(task, counts)
     for b in range(base.shape[0]):
-        method.solve(task, space, base[b], stop, coef[b], alphas[b])
+        method.solve(task, space, base[b], stop, (coef[b], alphas[b]))
     w, bias, gap = _certified(task, base, coef, alphas, scores)
     missed = np.flatnonzero((gap > task.tol).any(axis=1)).tolist() if newton_serves(task) else []
     if missed and method.space is not new_state:
@@ -96,11 +96,10 @@ def solve_again(task: Task, space: Any, base: Floats, stop: Any) -> tuple[Floats
     Returns weights, biases, gaps and scores of its members.
     """
     n_grid = task.grid.shape[0]
-    coef, (alphas, scores) = (
-        np.empty((1, n_grid, task.width)), np.empty((2, 1, n_grid, base.shape[1]))
-    )  # fmt: skip
+    coef = np.empty((1, n_grid, task.width))
+    alphas, scores = np.empty((2, 1, n_grid, base.shape[1]))
     plain = task._replace(tol=task.tol / 3.0, plan=no_guide(n_grid))
-    METHODS["newton"].solve(plain, space, base[0], stop, coef[0], alphas[0])
+    METHODS["newton"].solve(plain, space, base[0], stop, (coef[0], alphas[0]))
     w, bias, gap = _certified(task, base, coef, alphas, scores)
     return w[0], bias[0], gap[0], scores[0]
 

@@ -6,8 +6,8 @@ A method finds the members of a bag for all values of C. It consists of
 * ``prepare(task, counts, stop)``: returns the task with what all bags share (`Task.plan`), or None
   where the first bags show that another method is faster;
 * ``space(problem, width)``: the memory it works in, allocated once for many bags;
-* ``solve(task, space, base, stop, coef, alphas)``: solves the bag with bounds ``C * base`` and
-  writes weights with the bias (n_C, width) and multipliers (n_C, n).
+* ``solve(task, space, base, stop, out)``: solves the bag with bounds ``C * base`` and writes
+  weights with the bias (n_C, width) and multipliers (n_C, n) to the two arrays of ``out``.
 
 No method judges its result. :mod:`~svmproba.solvers.blocks` computes every gap by
 :func:`~svmproba.solvers.problem.certify`, and solves bags above the tolerance once more by Newton
@@ -38,7 +38,8 @@ _KERNEL_ROWS = 4000
 #: Bags that are solved first, to learn from. Fewer than twice as many bags are not worth it.
 _PILOTS = 2
 
-Tally = Callable[[Any, Any], tuple[Floats, Floats]]
+Pair = tuple[Floats, Floats]
+Tally = Callable[[Any, Any], Pair]
 
 
 class Task(NamedTuple):
@@ -82,7 +83,7 @@ class Method(NamedTuple):
     serves: Callable[[Shape], bool]
     prepare: Callable[[Task, Any, Any], Task | None]
     space: Callable[[Problem, int], Any]
-    solve: Callable[[Task, Any, Floats, Any, Floats, Floats], None]
+    solve: Callable[[Task, Any, Floats, Any, Pair], None]
 
 
 def choose_method(task: Task, counts: Any, stop: Any) -> Task:
@@ -121,12 +122,10 @@ def _prepare_exact(task: Task, counts: Any, stop: Any) -> Task | None:
     return None if route is None else task._replace(plan=route)
 
 
-def _solve_exact(
-    task: Task, space: Any, base: Floats, stop: Any, coef: Floats, alphas: Floats
-) -> None:
+def _solve_exact(task: Task, space: Any, base: Floats, stop: Any, out: Pair) -> None:
     watched = np.zeros(task.grid.shape[0])
     fixed = (task.problem, space, base, task.grid, task.tol, task.plan)
-    walk_path(*fixed, stop, coef, alphas, watched)
+    walk_path(*fixed, stop, *out, watched)
 
 
 def _prepare_newton(task: Task, counts: Any, stop: Any) -> Task:
@@ -138,23 +137,19 @@ def _prepare_newton(task: Task, counts: Any, stop: Any) -> Task:
     return task._replace(plan=learn_guide(*fixed, task.grid, task.tol, stop))
 
 
-def _solve_newton(
-    task: Task, space: Any, base: Floats, stop: Any, coef: Floats, alphas: Floats
-) -> None:
+def _solve_newton(task: Task, space: Any, base: Floats, stop: Any, out: Pair) -> None:
     clear(space)
     moved = np.zeros(task.grid.shape[0])
     fixed = (task.problem, space, base, task.grid, task.tol, task.plan)
-    solve_path(*fixed, stop, coef, alphas, moved)
+    solve_path(*fixed, stop, *out, moved)
 
 
 def _prepare_smo(task: Task, counts: Any, stop: Any) -> Task:
     return _with_kernel(task)
 
 
-def _solve_smo(
-    task: Task, space: Any, base: Floats, stop: Any, coef: Floats, alphas: Floats
-) -> None:
-    solve_pairs(task.problem, space, base, task.grid, task.tol, stop, coef, alphas)
+def _solve_smo(task: Task, space: Any, base: Floats, stop: Any, out: Pair) -> None:
+    solve_pairs(task.problem, space, base, task.grid, task.tol, stop, *out)
 
 
 def _no_space(problem: Problem, width: int) -> None:
@@ -165,10 +160,8 @@ def _prepare_descent(task: Task, counts: Any, stop: Any) -> Task:
     return task
 
 
-def _solve_descent(
-    task: Task, space: Any, base: Floats, stop: Any, coef: Floats, alphas: Floats
-) -> None:
-    solve_sweeps(task.problem, base, task.grid, task.tol, stop, coef, alphas)
+def _solve_descent(task: Task, space: Any, base: Floats, stop: Any, out: Pair) -> None:
+    solve_sweeps(task.problem, base, task.grid, task.tol, stop, *out)
 
 
 #: The methods, in the order in which they are tried. Exact paths also decline tables that are not

@@ -13,8 +13,8 @@ flags ``no_cpython_wrapper`` and  half of the compilation              functions
                                   full or damaged
 ``_source_stamp`` of a cache      stale code after a change in         Numba looks at the function's
                                   another file                         own file alone
-``disable_compile``               compilation of shared functions,     they are compiled once for
-                                  see `call_with`                      each caller
+``disable_compile``               9 of 29 s of the compilation of      shared functions are compiled
+                                  constrained SVMs, see `call_with`    once for each caller
 ================================  ===================================  ============================
 """
 

@@ -35,10 +35,9 @@ def full_path(
     """
     n_grid, width = grid.shape[0], state.v.shape[1]
     coef, alphas, moved = np.empty((n_grid, width)), np.empty((n_grid, len(full))), np.empty(n_grid)
+    guide = no_guide(n_grid)
     clear(state)
-    solve_path(
-        problem, state, full, grid, tol / 10.0, no_guide(n_grid), stop, coef, alphas, moved
-    )  # fmt: skip
+    solve_path(problem, state, full, grid, tol / 10.0, guide, stop, coef, alphas, moved)
     return coef, alphas
 
 

@@ -21,38 +21,13 @@ from numba import njit
 from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT, ONCE, lean_entry
 from svmproba.solvers.core.rows import rows_add, rows_dot
-from svmproba.solvers.newton.lagrangian import (
-    ALPHA,
-    AT_BOUND,
-    BAG,
-    BASE,
-    BASE_PLUS,
-    FIXED_PLUS,
-    INDEX,
-    INNER,
-    LAST,
-    LAST_POINT,
-    MARGIN,
-    MEMBER,
-    N_INNER,
-    PENALTY,
-    PLACES,
-    POINT,
-    PREDICTED,
-    ROWS,
-    TARGET,
-    TURNED,
-    W_ALPHA,
-    W_BOUND,
-    W_LACK,
-    W_NEW,
-    W_PENALTY,
-    W_SUMMED,
-    W_TARGET,
-    WORKS,
-    newton_steps,
-)
 from svmproba.solvers.problem import relative_gap
+
+from svmproba.solvers.newton.lagrangian import (  # isort: skip
+    ALPHA, AT_BOUND, BAG, BASE, BASE_PLUS, FIXED_PLUS, INDEX, INNER, LAST, LAST_POINT, MARGIN,
+    MEMBER, N_INNER, PENALTY, PLACES, POINT, PREDICTED, ROWS, TARGET, TURNED, W_ALPHA, W_BOUND,
+    W_LACK, W_NEW, W_PENALTY, W_SUMMED, W_TARGET, WORKS, newton_steps,
+)  # fmt: skip
 
 #: Newton steps for one member before it is left with the gap it has.
 MAX_STEPS = 400
