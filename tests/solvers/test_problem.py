@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from svmproba.solvers.problem import Reach, certify, certify_tensors, product, row_reach, stretch
+from svmproba.solvers.problem import Reach, certify, certify_tensors, row_reach, stretch
 from svmproba.solvers.problem import relative_gap as compiled_gap
 
 from .twins import CLOSED_FORMS, TRIVIAL, Instance, clarabel_solution, closed_form, objective
@@ -197,14 +197,6 @@ def test_dense_is_sparse(form):
     ):
         assert isinstance(got, np.ndarray)
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
-
-
-def test_product_of_dense_and_sparse_tables():
-    left, right = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
-    for table in (right, sparse.csr_array(right), sparse.csr_matrix(right), right[::-1]):
-        out = np.full((2, 4), np.nan)
-        assert product(left, table, out) is out
-        np.testing.assert_array_equal(out, left @ table)
 
 
 def test_relative_gap():

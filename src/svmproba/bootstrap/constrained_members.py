@@ -14,6 +14,7 @@ from svmproba.solvers.constrained.local_search import OPTIMAL
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import Tally
+from svmproba.solvers.problem import relative_gaps
 from svmproba.solvers.runtime.devices import resolve_device
 
 Floats = NDArray[np.float64]
@@ -112,7 +113,7 @@ def fit_constrained_members(
                 gap, votes = plain.gap, (plain.summed, plain.stacked)
                 proven = np.zeros(gap.shape, dtype=bool)
             else:
-                gap = _relative_gap(found.objective[k], found.bound[k], replaced)
+                gap = relative_gaps(np.where(replaced, np.inf, found.objective[k]), found.bound[k])
                 votes = _count_votes(rows, coef, intercept, counts, tally, device)
                 proven = (found.status[k] == OPTIMAL) & ~replaced
             by_floor[k].append((coef, intercept, gap, *votes, proven, replaced))
@@ -129,14 +130,6 @@ def _count_votes(
     from svmproba.bootstrap.on_device import device_count_votes
 
     return device_count_votes(rows, coef, intercept, counts, tally, torch_device)
-
-
-def _relative_gap(objective: Floats, bound: Floats, replaced: NDArray[np.bool_]) -> Floats:
-    """Relative distance between objective and bound; infinite where there is no objective."""
-    gap = np.full(objective.shape, np.inf)
-    difference = np.maximum(objective[~replaced] - bound[~replaced], 0.0)
-    gap[~replaced] = difference / np.maximum(objective[~replaced], np.finfo(float).tiny)
-    return gap
 
 
 def _joined(feature_maps: list[Any], fits: list[tuple[Any, ...]]) -> FloorFit:

@@ -15,7 +15,7 @@ from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._constrained_svc import FLOORS
 from svmproba.estimators._progress import with_callbacks
 from svmproba.estimators._validation import check_number, check_option, explain_names_of_svc
-from svmproba.solvers.constrained.bags import EFFORT
+from svmproba.solvers.constrained.single import EFFORT
 
 
 class ConstrainedBootstrapSVC(BootstrapSVC):

@@ -1,14 +1,14 @@
-r"""Rows on which a linear problem is the wanted SVM, shared by all bags and all C.
+r"""Rows on which a linear SVM is the SVM of a kernel, shared by all bags and all C.
 
 A linear SVM on rows :math:`f(x)` is the SVM of the kernel :math:`k` as soon as
-:math:`f(x)^\top f(x') = k(x, x')`. For the linear kernel the records themselves are such rows, or,
-where they have more columns than there are records, their coordinates in a basis of their span.
+:math:`f(x)^\top f(x') = k(x, x')`. For the linear kernel the samples themselves are such rows, or,
+where they have more columns than there are samples, their coordinates in a basis of their span.
 For every other kernel the rows are a pivoted Cholesky factor :math:`L L^\top \approx K` of the
-training records' kernel matrix; a new record has the row
+training samples' kernel matrix; a new sample has the row
 :math:`f(x) = L_P^{-1} k(X_P, x)`, where :math:`P` are the pivots and :math:`L_P` their rows.
 
-Memory: up to `exact_limit` records n, four arrays of n x n; beyond it, the rows (n, rank) and a
-few columns of the kernel matrix; for new records, their rows and a few blocks of `BLOCK_BYTES`.
+Memory: up to `exact_limit` samples n, four arrays of n x n; beyond it, the rows (n, rank) and a
+few columns of the kernel matrix; for new samples, their rows and a few blocks of `BLOCK_BYTES`.
 
 References
 ----------
@@ -28,16 +28,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh, qr, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtri
 
+from svmproba._types import Floats, Ints, Rows
 from svmproba.solvers.kernels import (
     BLOCK_BYTES,
     ROUNDING,
-    Array,
-    Rows,
     as_rows,
     check_kernel,
     check_kernel_matrix,
@@ -53,7 +51,7 @@ PIVOT_BLOCK = 100
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Map from records to rows; made by `fit_features`.
+    """Map from samples to rows; made by `fit_features`.
 
     Attributes
     ----------
@@ -62,13 +60,13 @@ class FeatureMap:
     gamma, degree, coef0 : float, int, float
         Its parameters as numbers; ``gamma`` is 0 where the kernel has none.
     n_features : int
-        Columns that `transform` expects: those of X, or the training records if precomputed.
+        Columns that `transform` expects: those of X, or the training samples if precomputed.
     basis : array or CSR (n_landmarks, n_features), or None
-        Landmark records of the kernels rbf, poly and sigmoid.
+        Landmark samples of the kernels rbf, poly and sigmoid.
     pivots : int array (n_landmarks,) or None
-        Places of the landmarks among the training records; None for the linear kernel.
+        Places of the landmarks among the training samples; None for the linear kernel.
     projection : array (d or n_landmarks, r) or None
-        What turns records (linear) or kernel values at the landmarks into rows; None: nothing.
+        What turns samples (linear) or kernel values at the landmarks into rows; None: nothing.
     exact : bool
         False where the rows are a Nyström approximation.
     """
@@ -79,12 +77,12 @@ class FeatureMap:
     coef0: float
     n_features: int
     basis: Rows | None
-    pivots: NDArray[np.intp] | None
-    projection: Array | None
+    pivots: Ints | None
+    projection: Floats | None
     exact: bool
 
     def transform(self, X: Any) -> Rows:
-        """Rows (n, r) of the records X, kernel values with all training records if precomputed.
+        """Rows (n, r) of the samples X, kernel values with all training samples if precomputed.
 
         They are a C-contiguous float64 array, or CSR where X is sparse and the rows are X itself.
         """
@@ -115,8 +113,8 @@ class FeatureMap:
             X, self.basis, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
 
-    def input_coef(self, W: Array) -> Array:
-        """Coefficients (..., n_features) of the records for coefficients W (..., r) of the rows."""
+    def input_coef(self, W: Floats) -> Floats:
+        """Coefficients (..., n_features) of the samples for coefficients W (..., r) of the rows."""
         if self.kernel != "linear":
             raise ValueError(f"only the linear kernel has input coefficients, not {self.kernel!r}.")
         return W if self.projection is None else W @ self.projection.T
@@ -134,24 +132,24 @@ def fit_features(
     n_components: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> tuple[FeatureMap, Rows]:
-    r"""Find the rows of the training records and the map that gives those of new records.
+    r"""Find the rows of the training samples and the map that gives those of new samples.
 
     Parameters
     ----------
     X : array or sparse (n, d)
-        Training records; with ``kernel="precomputed"`` their kernel matrix (n, n).
+        Training samples; with ``kernel="precomputed"`` their kernel matrix (n, n).
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}
         An indefinite kernel (sigmoid, poly with ``coef0 < 0``) is replaced by its positive
-        semidefinite part, with a warning that says how much was cut away.
+        semidefinite part, with a warning that says how much was dropped.
     gamma, degree, coef0 : float or {"scale", "auto"}, int, float
         Parameters of the kernel, see `kernel_matrix`.
     tol : float
-        The rows give :math:`k(x,x)` of every training record up to this relative error. What is
+        The rows give :math:`k(x,x)` of every training sample up to this relative error. What is
         missing, :math:`R = K - LL^\top \succeq 0`, makes the optimal value of an SVM with bounds
         :math:`c_i` larger by a share between 0 and :math:`\max_i c_i\,\lambda_{\max}(R)`.
         Never less than n times the machine precision.
     exact_limit : int
-        Number of records up to which the whole kernel matrix is factored.
+        Number of samples up to which the whole kernel matrix is factored.
     n_components : int or None
         Number of landmarks beyond `exact_limit` (Nyström); None: 300, narrow enough for Newton
         steps, which reach the tolerance at every C.
@@ -161,9 +159,9 @@ def fit_features(
     Returns
     -------
     feature_map : FeatureMap
-        Map for new records.
+        Map for new samples.
     rows : array (n, r) or CSR (n, d)
-        Rows of the training records.
+        Rows of the training samples.
 
     Examples
     --------
@@ -188,7 +186,7 @@ def fit_features(
     tol = max(tol, n * np.finfo(float).eps)
     shape: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
 
-    def columns(chosen: slice | NDArray[np.intp]) -> Array:
+    def columns(chosen: slice | Ints) -> Floats:
         if kernel == "precomputed":
             return X[:, chosen]
         return kernel_matrix(X, X[chosen], kernel, **shape)
@@ -208,7 +206,7 @@ def fit_features(
         _, kept, projection = _factor(K[pivots], tol, kernel, definite)
         rows, pivots = K[:, kept] @ projection, pivots[kept]
     if rows.shape[1] == 0:
-        # Nothing positive in the kernel: one empty column spares everyone else the special case.
+        # Nothing positive in the kernel: one column of zeros avoids a special case elsewhere.
         rows, pivots, projection = np.zeros((n, 1)), np.arange(1), np.zeros((1, 1))
     basis = None if kernel == "precomputed" else X[pivots]
     feature_map = FeatureMap(
@@ -220,17 +218,15 @@ def fit_features(
 def _linear_features(X: Rows) -> tuple[FeatureMap, Rows]:
     rows, projection = X, None
     if not sparse.issparse(X) and X.shape[1] > X.shape[0]:
-        # QR costs half as much as the SVD here, and no rank has to be guessed: X = R^T Q^T always.
-        # BLAS threads go on spinning after a small product and would disturb what comes next.
+        # QR costs half as much as the SVD here, and needs no rank: X = R^T Q^T always. BLAS
+        # threads go on spinning after a small product, which slows down what follows.
         with blas_threads() if X.size * len(X) < 10**9 else nullcontext():
             projection, triangle = qr(X.T, mode="economic")
         rows = np.ascontiguousarray(triangle.T)
     return FeatureMap("linear", 0.0, 1, 0.0, X.shape[1], None, None, projection, True), rows
 
 
-def _factor(
-    K: Array, tol: float, kernel: str, definite: bool
-) -> tuple[Array, NDArray[np.intp], Array]:
+def _factor(K: Floats, tol: float, kernel: str, definite: bool) -> tuple[Floats, Ints, Floats]:
     """Rows (n, r), pivots (m,) and projection (m, r) with rows = K[:, pivots] @ projection."""
     rows, pivots = _pivoted_cholesky(K, tol)
     if definite or _leaves_little(K, rows):
@@ -241,13 +237,13 @@ def _factor(
     return rows, pivots, projection
 
 
-def _pivoted_cholesky(K: Array, tol: float) -> tuple[Array, NDArray[np.intp]]:
+def _pivoted_cholesky(K: Floats, tol: float) -> tuple[Floats, Ints]:
     """Partial Cholesky factor with the largest pivots first (reference [1]).
 
     Returns rows L (n, r) and pivots (r,) with L[pivots] lower triangular and
     diag(K - L L^T) <= tol diag(K).
     """
-    # With a unit diagonal no record is lost beside one of much greater length (poly).
+    # With a unit diagonal no sample is lost beside a much longer one (poly).
     scale = np.sqrt(np.maximum(K.diagonal(), 0.0))
     scale[scale == 0.0] = 1.0
     unit = K / scale[:, None]
@@ -261,7 +257,7 @@ def _pivoted_cholesky(K: Array, tol: float) -> tuple[Array, NDArray[np.intp]]:
     return rows, order[:rank]
 
 
-def _leaves_little(K: Array, rows: Array) -> bool:
+def _leaves_little(K: Floats, rows: Floats) -> bool:
     """Whether R = K - L L^T is as small as its trace says, which it is if K is semidefinite.
 
     Then the Frobenius norm of R, here estimated from four random vectors, is at most its trace.
@@ -273,7 +269,7 @@ def _leaves_little(K: Array, rows: Array) -> bool:
     return bool(norm <= 2.0 * trace + 1e-12 * np.abs(diagonal).sum())
 
 
-def _positive_part(K: Array, tol: float, kernel: str) -> tuple[Array, Array]:
+def _positive_part(K: Floats, tol: float, kernel: str) -> tuple[Floats, Floats]:
     """Rows and projection of the nearest semidefinite matrix, U max(D, 0) U^T of K = U D U^T."""
     values, vectors = eigh(K)
     if values[0] < -ROUNDING * np.abs(values).max():
@@ -281,12 +277,12 @@ def _positive_part(K: Array, tol: float, kernel: str) -> tuple[Array, Array]:
         if kernel == "precomputed":
             raise ValueError(
                 f"a precomputed kernel matrix must be positive semidefinite, got {found} "
-                f"(on {len(K)} records)."
+                f"(on {len(K)} samples)."
             )
         share = -values[values < 0].sum() / np.abs(values).sum()
         warnings.warn(
-            f"kernel={kernel!r} is indefinite on these records ({found}): its negative part, "
-            f"{share:.2%} of the spectrum, is cut away.",
+            f"kernel={kernel!r} is indefinite on these samples ({found}): its negative part, "
+            f"{share:.2%} of the spectrum, is dropped.",
             UserWarning,
             stacklevel=4,
         )
@@ -296,12 +292,12 @@ def _positive_part(K: Array, tol: float, kernel: str) -> tuple[Array, Array]:
 
 
 def _random_cholesky(
-    columns: Callable[[NDArray[np.intp]], Array],
-    diagonal: Array,
+    columns: Callable[[Ints], Floats],
+    diagonal: Floats,
     rank: int,
     tol: float,
     rng: np.random.Generator,
-) -> tuple[Array, NDArray[np.intp], bool]:
+) -> tuple[Floats, Ints, bool]:
     """Partial Cholesky factor with pivots drawn by residual, in blocks (reference [2]).
 
     Returns rows (n, r) with rows[pivots] lower triangular, pivots (r,), and whether all residuals
@@ -312,12 +308,12 @@ def _random_cholesky(
     residual = diagonal.copy()
     while True:
         k = len(pivots)
-        open_records = np.flatnonzero(residual > tol * diagonal)
-        if k == rank or len(open_records) == 0:
+        unexplained = np.flatnonzero(residual > tol * diagonal)
+        if k == rank or len(unexplained) == 0:
             break
-        share = residual[open_records] / residual[open_records].sum()
-        size = min(PIVOT_BLOCK, rank - k, len(open_records))
-        drawn = rng.choice(open_records, size, replace=False, p=share)
+        share = residual[unexplained] / residual[unexplained].sum()
+        size = min(PIVOT_BLOCK, rank - k, len(unexplained))
+        drawn = rng.choice(unexplained, size, replace=False, p=share)
         new = columns(drawn)
         new -= rows[:, :k] @ rows[drawn, :k].T
         # Near-duplicates drawn together would waste rank and digits: keep one, draw again later.
@@ -326,12 +322,12 @@ def _random_cholesky(
         rows[:, block] = solve_triangular(factor[kept], new[:, kept].T, lower=True).T
         pivots = np.append(pivots, drawn[kept])
         residual -= np.square(rows[:, block]).sum(axis=1)
-        # Rounding must not bring back a pivot, nor a record found to have nothing left.
+        # Rounding must not bring back a pivot, nor a sample found to have nothing left.
         residual[drawn[kept] if len(kept) else drawn] = 0.0
-    return np.ascontiguousarray(rows[:, :k]), pivots, len(open_records) == 0
+    return np.ascontiguousarray(rows[:, :k]), pivots, len(unexplained) == 0
 
 
-def _inverse_transposed(triangle: Array) -> Array:
+def _inverse_transposed(triangle: Floats) -> Floats:
     if len(triangle) == 0:
         return triangle
     return np.ascontiguousarray(dtrtri(triangle, lower=1)[0].T)

@@ -1,31 +1,28 @@
-"""Kernel functions of dense and sparse records."""
+"""Kernel functions of dense and sparse samples."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array: TypeAlias = NDArray[np.float64]
-Rows: TypeAlias = Any
-"""A C-contiguous float64 array or a CSR array (SciPy's sparse arrays carry no types)."""
+from svmproba._types import Floats, Rows
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 
 BLOCK_BYTES = 2**25
-"""Size of the blocks in which records or kernel values are worked on."""
+"""Size of the blocks in which samples or kernel values are worked on."""
 
 LARGEST_VALUE = 1e100
 """Largest size of a kernel value: solvers form squares of lengths of rows, times C."""
 
 ROUNDING = 1e-6
-"""Asymmetry or negative eigenvalues beyond this share of the largest are no rounding errors."""
+"""Asymmetry or negative eigenvalues up to this share of the largest count as rounding errors."""
 
 
 def as_rows(X: Any) -> Rows:
-    """Give records as float64 rows: a C-contiguous array, or CSR where X is sparse.
+    """Give samples as float64 rows: a C-contiguous array, or CSR where X is sparse.
 
     CSR rows come with sorted, unique column indices, of type int32 where they fit.
     Nothing is copied that already has the right form, and X itself is never changed.
@@ -33,7 +30,7 @@ def as_rows(X: Any) -> Rows:
     if not sparse.issparse(X):
         rows = np.ascontiguousarray(X, dtype=np.float64)
         if rows.ndim != 2:
-            raise ValueError(f"X must be a table (n_records, n_features), got {rows.ndim} axes.")
+            raise ValueError(f"X must be a table (n_samples, n_features), got {rows.ndim} axes.")
         return rows
     csr = sparse.csr_array(X, dtype=np.float64)
     if not csr.has_canonical_format:
@@ -46,7 +43,7 @@ def as_rows(X: Any) -> Rows:
 
 
 def check_kernel(kernel: Any, degree: Any, coef0: Any) -> None:
-    """Refuse a kernel that is not one of `KERNELS`, and a degree or offset it cannot have."""
+    """Raise an error for an unknown kernel, or a degree or coef0 that it cannot have."""
     if callable(kernel):
         raise ValueError(
             "kernel must be a name, not a callable: pass the matrix of your kernel's values "
@@ -60,8 +57,8 @@ def check_kernel(kernel: Any, degree: Any, coef0: Any) -> None:
         raise ValueError(f"coef0 must be a finite number, got {coef0!r}.")
 
 
-def check_kernel_matrix(K: Any) -> Array:
-    """Refuse a precomputed kernel matrix (n, n) that is not dense, square, finite, symmetric."""
+def check_kernel_matrix(K: Any) -> Floats:
+    """Raise an error for a kernel matrix (n, n) that is not dense, square, finite, symmetric."""
     if sparse.issparse(K):
         raise ValueError("X must be a dense array with kernel='precomputed', got a sparse one.")
     K = as_rows(K)
@@ -81,12 +78,12 @@ def check_kernel_matrix(K: Any) -> Array:
     return K
 
 
-def resolve_gamma(gamma: Any, X: Rows, weight: Array | None = None) -> float:
+def resolve_gamma(gamma: Any, X: Rows, weight: Floats | None = None) -> float:
     r"""Turn ``gamma`` into a number.
 
     ``"scale"`` is :math:`1/(d\,\mathrm{Var}(X))` over all entries of X, or 1 where X is
     constant, and ``"auto"`` is :math:`1/d`, both as in scikit-learn. Weights (n,) are
-    multiplicities of the records.
+    multiplicities of the samples.
 
     Examples
     --------
@@ -116,8 +113,8 @@ def resolve_gamma(gamma: Any, X: Rows, weight: Array | None = None) -> float:
 
 def kernel_matrix(
     X: Rows, Y: Rows, kernel: str, *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
-) -> Array:
-    r"""Kernel values :math:`k(x_i, y_j)` of the records of X (n, d) and Y (m, d).
+) -> Floats:
+    r"""Kernel values :math:`k(x_i, y_j)` of the samples of X (n, d) and Y (m, d).
 
     ========  ==============================================
     rbf       :math:`\exp(-\gamma\|x-y\|^2)`
@@ -157,8 +154,8 @@ def kernel_matrix(
     return _finite(K, kernel, gamma, degree, coef0)
 
 
-def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Array:
-    """Kernel values of each record with itself, (n,), for the kernels rbf and poly."""
+def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Floats:
+    """Kernel values of each sample with itself, (n,), for the kernels rbf and poly."""
     if kernel == "rbf":
         return np.ones(X.shape[0])
     with np.errstate(over="ignore"):
@@ -170,7 +167,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating)
 
 
-def _finite(K: Array, kernel: str, gamma: float, degree: int, coef0: float) -> Array:
+def _finite(K: Floats, kernel: str, gamma: float, degree: int, coef0: float) -> Floats:
     if K.size == 0 or max(K.max(), -K.min()) <= LARGEST_VALUE:  # false where one is NaN
         return K
     shape = f", degree={degree}" if kernel == "poly" else ""
@@ -181,12 +178,12 @@ def _finite(K: Array, kernel: str, gamma: float, degree: int, coef0: float) -> A
     )
 
 
-def _dot(X: Rows, Y: Rows) -> Array:
+def _dot(X: Rows, Y: Rows) -> Floats:
     product = X @ Y.T
     return product.toarray() if sparse.issparse(product) else product
 
 
-def _squared_norms(X: Rows) -> Array:
+def _squared_norms(X: Rows) -> Floats:
     if sparse.issparse(X):
         return X.multiply(X).sum(axis=1)
     return np.einsum("ij,ij->i", X, X)

@@ -1,4 +1,4 @@
-r"""The one problem behind every method, its dual, and the certificate.
+r"""The one problem behind every method, its dual, and the certificates.
 
 .. math::
 
@@ -6,10 +6,11 @@ r"""The one problem behind every method, its dual, and the certificate.
     D(\alpha) = \sum_i\alpha_i t_i - \tfrac12\Big\|\sum_i\alpha_i y_i x_i\Big\|^2,
 
 with :math:`0\le\alpha_i\le c_i` and :math:`\sum_i\alpha_i y_i = 0`.
-The bounds :math:`c_i` may be 0 (the record is absent) or infinite (its margin is a hard
+The bounds :math:`c_i` may be 0 (the sample is absent) or infinite (its margin is a hard
 constraint). Any :math:`(w, b)` and any feasible :math:`\alpha` satisfy
-:math:`D(\alpha)\le P^*\le P(w, b)`, so the relative gap bounds the error of a model whatever
-algorithm produced it. Nothing outside this module computes a gap.
+:math:`D(\alpha)\le P^*\le P(w, b)`, so the relative gap bounds the error of a member whatever
+method produced it. Every gap and every lower bound that is returned to a user is computed here.
+What methods compute on their way decides only when they stop.
 
 Gaps are bounds in exact arithmetic [1]_: with :math:`u` the unit roundoff and :math:`r_j` the
 largest size of column j, a score that sums m terms is wrong by at most
@@ -17,6 +18,11 @@ largest size of column j, a score that sums m terms is wrong by at most
 multipliers that balance up to rounding only, by :math:`(3s + 8)\,u\,r_j\sum_i\alpha_i` in column j.
 Every margin is taken to be :math:`\delta` smaller than computed, and every such sum to be that much
 larger in size. Hard margins are those that are met as computed.
+
+With hard margins whose choice is part of the problem (constrained SVMs), :func:`lower_bound` bounds
+the value below. If only hard margins have multipliers, every solution has
+:math:`\|w\|\ge\sum_i\alpha_it_i\,/\,\|\sum_i\alpha_iy_ix_i\|`, which is unbounded where the hard
+margins cannot all hold (Farkas).
 
 References
 ----------
@@ -29,40 +35,43 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from svmproba._types import Floats, Rows
 from svmproba.solvers.core.compiled import JIT, lean_entry
+from svmproba.solvers.core.rows import row_add
+from svmproba.solvers.core.tables import column_sizes, is_dense, product
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Array = NDArray[np.float64]
+Array = Floats
 
-#: Share of the zero model's loss below which an objective counts as zero (one class only).
+#: Share of the zero member's loss below which an objective counts as zero (one class only).
 _ZERO = 1e-15
 _ROUND = 2.0**-53
 #: Roundings beyond those of a sum: of its terms, the bounds, the centred rows, the intercept.
 _FEW = 8
-#: Relative growth of a model that is always harmless, see `stretch`.
+#: Relative growth of a member that is always harmless, see `stretch`.
 _GROWTH = 1e-5
+#: Hard margins that need scores beyond this cannot hold: they would be rounding.
+_BEYOND = 1e10
 
 
 class Problem(NamedTuple):
-    """What all models share."""
+    """What all members share."""
 
     table: Any  #: signed rows, see :mod:`svmproba.solvers.core.rows`
     d: int  #: column of the bias
-    signs: Array  #: (n,), labels in {-1, +1}
-    targets: Array  #: (n,), wanted margins
-    kernel: Array | None  #: (n, n), products of the signed rows without the bias
+    signs: Floats  #: (n,), labels in {-1, +1}
+    targets: Floats  #: (n,), wanted margins
+    kernel: Floats | None  #: (n, n), products of the signed rows without the bias
 
 
 @njit(**JIT)
 def relative_gap(primal: float, dual: float, floor: float = 0.0) -> float:
     """Return ``(primal - dual) / max(primal, floor)``, a bound of the relative error.
 
-    Rounding can push a closed gap below zero; it is reported as 0. What is not a number has an
-    infinite gap.
+    Rounding can push a closed gap below zero, which is reported as 0. The gap of NaN is infinite.
     """
     if not (primal < np.inf and dual > -np.inf):
         return np.inf
@@ -90,23 +99,18 @@ class Reach(NamedTuple):
     length: float  #: of the longest row, if the rows are wider ones rotated, else 0
 
 
-def row_reach(rows: Any, mean: Array | None = None) -> Reach:
+def row_reach(rows: Rows, mean: Floats | None = None) -> Reach:
     """Measure rows (n, d), an array or a CSR matrix, from which ``mean`` (d,) was taken off."""
-    n, d = rows.shape
-    if isinstance(rows, np.ndarray):
-        inner, terms = np.maximum(rows.max(axis=0), -rows.min(axis=0)), d
-    else:
-        inner = np.asarray(abs(rows).max(axis=0).toarray(), np.float64).ravel()
-        terms = int(np.diff(rows.indptr).max())
+    inner, terms = column_sizes(rows)
     outer = inner if mean is None else inner + np.abs(mean)
     # The rounding of a rotation, see `features`, is a share of a row's length in every column.
-    rotated = isinstance(rows, np.ndarray) and d >= n
+    rotated = is_dense(rows) and rows.shape[1] >= rows.shape[0]
     length = float(np.sqrt(np.square(outer).sum())) if rotated else 0.0
     return Reach(inner, outer, terms, length)
 
 
 def _score_error(coef: Any, intercept: Any, reach: Reach) -> Any:
-    """Bound the rounding in the scores of models (..., d); arrays or tensors."""
+    """Bound the rounding in the scores of members (..., d); arrays or tensors."""
     size = abs(coef) @ reach.outer + abs(intercept)
     error = (reach.terms + _FEW) * _ROUND * size
     if reach.length:
@@ -116,10 +120,10 @@ def _score_error(coef: Any, intercept: Any, reach: Reach) -> Any:
 
 
 def stretch(coef: Any, intercept: Any, targets: Any, reach: Reach) -> None:
-    """Make models (..., d) longer by just so much that rounding takes no margin below its target.
+    """Lengthen members (..., d) just enough that rounding takes no margin below its target.
 
-    The objective changes by some 1e-14 of itself. Without that, the rounding of margins that are
-    met exactly is priced at C, and C may be large. Arrays or tensors.
+    The objective changes by some 1e-14 of itself. Without this, the rounding of margins that are
+    met exactly costs C times as much, and C may be large. Arrays or tensors.
     """
     least = targets[targets > 0.0].min() if (targets > 0.0).any() else 1.0
     growth = 1.0 + (2.0 / least * _score_error(coef, intercept, reach)).clip(max=_GROWTH)
@@ -129,11 +133,11 @@ def stretch(coef: Any, intercept: Any, targets: Any, reach: Reach) -> None:
 
 @lean_entry
 def _settle(scores, error, signs, targets, base, grid, alphas, hinge, linear, doubt, total):
-    """Clip, balance and sign the multipliers; fills in hinge sums, linear terms, totals.
+    """Clip, balance and sign the multipliers; writes hinge sums, linear terms, doubts and totals.
 
-    The hinge sums are upper bounds for scores with that error, the linear terms lower bounds for
-    multipliers that balance exactly, which is a matter of the masses in doubt. The totals are the
-    hinge sums of the zero model, hard margins left out.
+    The hinge sums are upper bounds for scores with that error. The linear terms are lower bounds
+    for multipliers that balance exactly; the doubts bound the mass that is missing for that. The
+    totals are the hinge sums of the zero member without the hard margins.
     """
     n_bags, n_grid, n = scores.shape
     largest = 0.0
@@ -165,54 +169,109 @@ def _settle(scores, error, signs, targets, base, grid, alphas, hinge, linear, do
             hinge[b, k], total[b, k] = loss * (1.0 + (n + _FEW) * _ROUND), zero
 
 
-def _relative_gaps(primal: Array, dual: Array, floor: Array) -> Array:
-    """Do what `relative_gap` does for many models."""
+@njit(**JIT)
+def _combined(table, d, alpha, bounds, targets, norms, sums, hard):
+    """Return the sum of the multipliers times their targets, and the length of the combined rows.
+
+    Multipliers are clipped and balanced first. The first result is rounded down, the second up.
+    With ``hard``, of the hard margins only.
+    """
+    n = bounds.shape[0]
+    up, down, linear, spread, length = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(sums.shape[0]):
+        sums[k] = 0.0
+    for i in range(n):
+        x = min(alpha[i], bounds[i]) if 0.0 < alpha[i] < np.inf else 0.0
+        x = x if bounds[i] == np.inf or not hard else 0.0
+        if table[i, d] > 0.0:
+            up += x
+        else:
+            down += x
+    up, down = class_scales(up, down)
+    for i in range(n):
+        x = min(alpha[i], bounds[i]) if 0.0 < alpha[i] < np.inf else 0.0
+        x = x if bounds[i] == np.inf or not hard else 0.0
+        if x > 0.0:
+            x *= up if table[i, d] > 0.0 else down
+            linear += x * targets[i]
+            spread += x * norms[i]
+            row_add(table, i, x, sums)
+    for k in range(d):
+        length += sums[k] * sums[k]
+    noise = 8.0 * _ROUND * (n + 4.0)
+    return linear * (1.0 - noise), np.sqrt(length) + noise * spread
+
+
+@njit(**JIT)
+def lower_bound(table, d, alpha, bounds, targets, norms, sums, solved):
+    """Return what multipliers prove about the value under some bounds, whatever rounding did.
+
+    Infinite where they prove that the hard margins cannot all hold; this is looked at unless the
+    problem was ``solved``. The rows are dense, ``norms`` (n,) are their lengths, and ``sums``
+    (width,) is overwritten.
+    """
+    linear, length = _combined(table, d, alpha, bounds, targets, norms, sums, False)
+    share = min(1.0, linear / max(length * length, 1e-300))  # the best multiple of them
+    bound = share * (linear - 0.5 * share * length * length)
+    if not solved:
+        linear, length = _combined(table, d, alpha, bounds, targets, norms, sums, True)
+        longest = 0.0
+        for i in range(bounds.shape[0]):
+            longest = max(longest, norms[i])
+        if linear * longest > _BEYOND * length:
+            return np.inf
+        if length > 0.0:
+            norm = linear / length
+            bound = max(bound, 0.5 * norm * norm)
+    return max(bound, 0.0)
+
+
+def relative_gaps(primal: Floats, dual: Floats, floor: Floats | float = 0.0) -> Floats:
+    """Do what `relative_gap` does for many members."""
     with np.errstate(invalid="ignore"):
         gap = np.maximum(primal - dual, 0.0) / np.maximum(np.maximum(primal, floor), 1e-300)
         return np.where((primal < np.inf) & (dual > -np.inf), gap, np.inf)
 
 
 def certify(
-    rows: Any,
-    signs: Array,
-    targets: Array,
-    base: Array,
-    grid: Array,
-    coef: Array,
-    intercept: Array,
-    alphas: Array,
-    out: Array | None = None,
+    rows: Rows,
+    signs: Floats,
+    targets: Floats,
+    base: Floats,
+    grid: Floats,
+    coef: Floats,
+    intercept: Floats,
+    alphas: Floats,
+    out: Floats | None = None,
     reach: Reach | None = None,
-) -> tuple[Array, Array]:
-    r"""Score every record with the models of some bags and bound the models' errors.
+) -> tuple[Floats, Floats]:
+    r"""Score every sample with the members of some bags and bound the members' errors.
 
     Parameters
     ----------
     rows : array or CSR matrix of shape (n, d)
     signs, targets : arrays of shape (n,)
-        Labels in {-1, +1} and wanted margins.
-    base : array of shape (n_bags, n)
-    grid : array of shape (n_C,)
+        Labels in {-1, +1} and margins to reach.
+    base, grid : arrays of shapes (n_bags, n) and (n_C,)
         The bounds of bag b at the k-th C are ``grid[k] * base[b]``.
-    coef, intercept : arrays of shape (n_bags, n_C, d) and (n_bags, n_C)
+    coef, intercept : arrays of shapes (n_bags, n_C, d) and (n_bags, n_C)
     alphas : array of shape (n_bags, n_C, n)
         Any numbers: they are clipped to their bounds and balanced first, so the result is a bound
         whatever they are. Overwritten by the :math:`\alpha_i y_i` that were used.
     out : array of shape (n_bags, n_C, n), optional
-        Where the scores are written, by default a new array.
+        Where the scores are written.
     reach : Reach, optional
         Sizes of the rows, by default measured here.
 
     Returns
     -------
-    gap : array of shape (n_bags, n_C)
-        Relative duality gaps, rounding included; infinite where a hard margin is violated.
-    scores : array of shape (n_bags, n_C, n)
-        :math:`f(x_i)` of every model at every record.
+    gap, scores : arrays of shapes (n_bags, n_C) and (n_bags, n_C, n)
+        Relative duality gaps, rounding included, infinite where a hard margin is violated; and
+        :math:`f(x_i)` of every member at every sample.
 
     Examples
     --------
-    Two records at -1 and +1: the solution is w = 1, b = 0, alpha = (1/2, 1/2).
+    Two samples at -1 and +1: the solution is w = 1, b = 0, alpha = (1/2, 1/2).
 
     >>> import numpy as np
     >>> gap, scores = certify(np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2),
@@ -237,7 +296,7 @@ def certify(
     longer = 0.5 + (coef.shape[2] + _FEW) * _ROUND
     primal = longer * np.einsum("bkj,bkj->bk", coef, coef) + hinge
     dual = linear - longer * np.einsum("bkj,bkj->bk", combined, combined)
-    return _relative_gaps(primal, dual, _ZERO * total), scores
+    return relative_gaps(primal, dual, _ZERO * total), scores
 
 
 def tensor_gap(
@@ -247,21 +306,11 @@ def tensor_gap(
     floor: Tensor | None = None,
     blur: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    r"""Gaps and dual values of many models on a device: `relative_gap` after `class_scales`.
+    r"""Gaps and dual values (p,) of members on a device: `relative_gap` after `class_scales`.
 
-    Parameters
-    ----------
-    primal : tensor of shape (p,)
-    plus, minus : tensors of shape (p, d + 2)
-        Sums over the records of one class of the multipliers, which are within their bounds, times
-        :math:`y_i x_i`, :math:`y_i` and :math:`t_i`.
-    floor : tensor of shape (p,), optional
-    blur : tensor of shape (p, d + 1), optional
-        Bounds of the rounding in the sums of :math:`y_i x_i` and :math:`t_i`.
-
-    Returns
-    -------
-    gap, dual : tensors of shape (p,)
+    Sums over the samples of one class, (p, d + 2), are those of the multipliers, which are within
+    their bounds, times :math:`y_i x_i`, :math:`y_i` and :math:`t_i`. ``blur`` (p, d + 1) bounds the
+    rounding in the sums of :math:`y_i x_i` and :math:`t_i`.
     """
     up, down = plus[:, -2], -minus[:, -2]
     least = up.minimum(down)
@@ -286,7 +335,7 @@ def certify_tensors(
     point: Tensor,
     shares: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    r"""Do what `certify` does, in float64 on a device.
+    r"""Do what `certify` does for p members, in float64 on a device.
 
     Parameters
     ----------
@@ -296,9 +345,7 @@ def certify_tensors(
         The same with the targets as last column, one class at a time, 0 for the other class.
     reach : Reach
         Sizes of the rows, as tensors.
-    targets : tensor of shape (n,)
-    bounds : tensor of shape (p, n)
-        Finite.
+    targets, bounds : tensors of shapes (n,) and (p, n), finite
     point : tensor of shape (p, d + 1)
         Weights, bias.
     shares : tensor of shape (p, n)
@@ -306,10 +353,8 @@ def certify_tensors(
 
     Returns
     -------
-    gap : tensor of shape (p,)
-        Relative duality gaps.
-    margins : tensor of shape (p, n)
-        :math:`y_i f(x_i)`.
+    gap, margins : tensors of shapes (p,) and (p, n)
+        Relative duality gaps, and :math:`y_i f(x_i)`.
     """
     margins = point @ rows.T
     alphas = shares.nan_to_num_(nan=0.0).clamp_(0.0, 1.0).mul_(bounds)
@@ -325,11 +370,3 @@ def certify_tensors(
     largest[:-1] = reach.inner + reach.length
     blur = doubt[:, None] * largest
     return tensor_gap(primal, plus, minus, floor, blur)[0], margins
-
-
-def product(left: Array, right: Any, out: Array) -> Array:
-    """Write ``left @ right`` to ``out``, a C-contiguous array; ``right`` may be sparse."""
-    if isinstance(right, np.ndarray):
-        return np.matmul(left, right, out=out)
-    out[:] = (right.T @ left.T).T
-    return out

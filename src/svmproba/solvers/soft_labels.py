@@ -1,4 +1,4 @@
-r"""Support vector machines that ask each record for the margin its soft label deserves.
+r"""SVMs in which each sample has the margin of its soft label as target.
 
 .. math::
     \min_{w,b}\ \tfrac12\|w\|^2+C\sum_i|\tilde y_i|\max\big(0,\ |\tilde y_i|-s_i(w^\top x_i+b)\big),
@@ -19,29 +19,28 @@ from typing import Any
 
 import numpy as np
 
+from svmproba._types import Floats, Rows
 from svmproba.solvers.ensemble import fit_ensemble
-from svmproba.solvers.kernels import Array, Rows
 from svmproba.solvers.runtime.tasks import Parcel, run_tasks
 from svmproba.solvers.runtime.threads import blas_threads
 
 
 def fit_soft_paths(
     rows: Rows,
-    soft: Array,
-    grid: Array,
+    soft: Floats,
+    grid: Floats,
     *,
     tol: float,
     n_jobs: int | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Floats, Floats, Floats]:
     """Fit one path over C for every vector of soft labels.
 
     Parameters
     ----------
-    rows : ndarray or CSR, shape (n, d)
-        Rows of a feature map.
-    soft : ndarray, shape (m, n)
-        Soft labels in [-1, 1]; a record with 0 asks for nothing and is absent.
-    grid : ndarray, shape (n_C,)
+    rows : array or CSR of shape (n, d)
+    soft : array of shape (m, n)
+        Soft labels in [-1, 1]; a sample with 0 is absent.
+    grid : array of shape (n_C,)
         Increasing values of C.
     tol : float
         Relative duality gap to reach.
@@ -50,16 +49,13 @@ def fit_soft_paths(
 
     Returns
     -------
-    coef : ndarray, shape (n_C, m, d)
-        Coefficients.
-    intercept, gap : ndarray, shape (n_C, m)
-        Intercepts and relative duality gaps.
+    coef, intercept, gap : arrays of shapes (n_C, m, d), (n_C, m) and (n_C, m)
     """
     last = soft[-1]
     if np.all((soft == last) | (soft == 0.0)):
         fits = [_fit(rows, last, soft != 0.0, grid, tol, n_jobs)]
     else:
-        # Margins and prices are the records', not the bags': other labels are another call.
+        # Targets and weights are shared by all bags, so other labels need another call.
         parcel = Parcel((rows, grid, tol), tuple, tuple)
         with blas_threads():
             done = dict(run_tasks(_fit_alone, parcel, soft, n_jobs))
@@ -71,14 +67,14 @@ def fit_soft_paths(
     return coef, intercept, gap
 
 
-def _fit_alone(shared: tuple[Any, ...], labels: Array) -> tuple[Array, Array, Array]:
+def _fit_alone(shared: tuple[Any, ...], labels: Floats) -> tuple[Floats, Floats, Floats]:
     rows, grid, tol = shared
     return _fit(rows, labels, (labels != 0.0)[np.newaxis], grid, tol, 1)
 
 
 def _fit(
-    rows: Rows, labels: Array, used: Array, grid: Array, tol: float, n_jobs: int | None
-) -> tuple[Array, Array, Array]:
+    rows: Rows, labels: Floats, used: Floats, grid: Floats, tol: float, n_jobs: int | None
+) -> tuple[Floats, Floats, Floats]:
     size = np.abs(labels)
     signs = np.where(labels >= 0.0, 1.0, -1.0)
     counts = used.astype(np.uint8)

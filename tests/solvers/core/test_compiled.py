@@ -1,116 +1,15 @@
-"""Compiling: what the process around it notices."""
+"""Compiling: caches that fail or are stale, and Numba without its private names."""
 
-import gc
 import importlib.util
-import os
 import shutil
-import signal
-import threading
+import subprocess
+import sys
+from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from numba import njit
-from numba.core import errors, event
 
-from svmproba.solvers import ensemble
 from svmproba.solvers.core import compiled
-
-ONE = np.ones(1)
-
-
-@pytest.fixture(autouse=True)
-def collecting():
-    assert gc.isenabled()
-    yield
-    gc.enable()
-
-
-def compile_in(module, function):
-    """Compile a function of that module; returns whether garbage was collected meanwhile."""
-    seen = []
-
-    class Look(event.Listener):
-        def on_start(self, event):
-            seen.append(gc.isenabled())
-
-        def on_end(self, event):
-            pass
-
-    function.__module__ = module
-    with event.install_listener("numba:compile", Look()):
-        njit(function)(1.0)
-    return any(seen)
-
-
-def test_no_garbage_is_collected_while_our_functions_are_compiled():
-    assert not compile_in("svmproba.solvers.newton.path", lambda x: x + 1.0)
-    assert gc.isenabled()
-    assert compile_in("svmprobably.another", lambda x: x + 1.0)
-    assert gc.isenabled()
-
-
-def test_garbage_is_collected_again_after_an_error():
-    with pytest.raises(errors.TypingError):
-        compile_in("svmproba.solvers.newton.path", lambda x: x.nothing)
-    assert gc.isenabled()
-
-
-def test_a_collector_that_was_off_stays_off():
-    gc.disable()
-    assert not compile_in("svmproba.solvers.newton.path", lambda x: x + 1.0)
-    assert not gc.isenabled()
-
-
-def test_garbage_is_collected_again_after_ctrl_c(monkeypatch):
-    """Wherever the signal arrives, here just after the collector was paused."""
-    disable = gc.disable
-
-    def interrupted():
-        disable()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(gc, "disable", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        compile_in("svmproba.solvers.newton.path", lambda x: x + 1.0)
-    assert gc.isenabled()
-    monkeypatch.undo()
-    assert not compile_in("svmproba.solvers.newton.path", lambda x: x + 1.0)
-    assert gc.isenabled()
-
-
-@pytest.fixture
-def heard():
-    """Let Ctrl-C be heard: it is ignored where the tests run in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def test_garbage_is_collected_while_an_abandoned_thread_compiles(monkeypatch, heard):
-    """A fit that hears Ctrl-C leaves its thread behind, which the compiler does not let go."""
-    seen, release = [], threading.Event()
-    data = {"dispatcher": njit(ensemble.solve_block)}
-
-    def compiling(*args):
-        with event.trigger_event("numba:compile", data=data):
-            seen.append(gc.isenabled())
-            os.kill(os.getpid(), signal.SIGINT)
-            release.wait(60)
-            with event.trigger_event("numba:compile", data={**data}):
-                seen.append(gc.isenabled())
-
-    monkeypatch.setattr(ensemble, "solve_block", compiling)
-    with pytest.raises(KeyboardInterrupt):
-        ensemble.fit_ensemble(
-            np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones((1, 2)), ONE
-        )
-    assert gc.isenabled()
-    release.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("ThreadPoolExecutor"):
-            thread.join(60)
-    assert seen == [False, True]
-    assert gc.isenabled()
 
 
 @pytest.fixture
@@ -184,3 +83,76 @@ def test_a_deleted_cache_folder_is_made_again(load, tmp_path):
     again = load()
     assert again.double(1.5) == 3.0
     assert hits(again) == 1
+
+
+def test_a_change_in_another_file_makes_the_cache_stale(load, monkeypatch, tmp_path):
+    """Files of the function's folder and of all solvers, in whatever folder."""
+    solvers = tmp_path / "solvers"
+    (solvers / "core").mkdir(parents=True)
+    monkeypatch.setattr(compiled, "_SOLVERS", solvers)
+    assert load().double(1.5) == 3.0
+    for path in (solvers / "core" / "rows.py", tmp_path / "other.py"):
+        compiled._digest.cache_clear()
+        again = load()
+        assert again.double(1.5) == 3.0
+        assert hits(again) == 1
+        path.write_text("changed = True")
+        compiled._digest.cache_clear()
+        changed = load()
+        assert changed.double(1.5) == 3.0
+        assert hits(changed) == 0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        SimpleNamespace(),
+        SimpleNamespace(_cache=SimpleNamespace()),
+        SimpleNamespace(_cache=SimpleNamespace(_cache_file=SimpleNamespace())),
+    ],
+)
+def test_a_cache_without_the_private_names_is_left_alone(function, tmp_path):
+    compiled._guard_cache(function, tmp_path)
+    if hasattr(function, "_cache"):
+        assert not hasattr(getattr(function._cache, "_cache_file", None), "_source_stamp")
+
+
+WITHOUT_FLAGS = """
+import numba, numba.core.options
+del numba.core.options.DefaultOptions
+import numpy as np
+from svmproba.solvers.core import compiled
+from svmproba.solvers.problem import certify
+
+assert compiled.JIT == compiled._FLAGS
+gap, scores = certify(np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2),
+    np.ones((1, 2)), np.ones(1), np.ones((1, 1, 1)), np.zeros((1, 1)), np.full((1, 1, 2), 0.5))
+assert gap.max() < 1e-12 and scores.tolist() == [[[-1.0, 1.0]]]
+"""
+
+
+def test_flags_that_numba_does_not_know_are_left_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    subprocess.run([sys.executable, "-c", WITHOUT_FLAGS], check=True)
+
+
+def apply_twice(x, function, y):
+    return function(function(x)) + y
+
+
+class Dispatcher:
+    """A compiled function without `disable_compile`."""
+
+    def __init__(self, function):
+        self._function, self.signatures = njit(function), []
+
+    def __call__(self, *args):
+        return self._function(*args)
+
+
+@pytest.mark.parametrize("make", [njit, Dispatcher])
+def test_a_function_is_called_by_another(make):
+    function, argument = make(apply_twice), njit(lambda x: 3.0 * x)
+    for x in (1.0, 2.0):
+        assert compiled.call_with(function, argument, (1.0,), x, 0.5) == 9.0 * x + 0.5
+    assert len(argument.signatures) == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from svmproba.solvers.ensemble import fit_ensemble
+from svmproba.solvers.ensemble import _make_task, fit_ensemble
 from svmproba.solvers.problem import certify, row_reach
 from svmproba.solvers.runtime import devices
 from svmproba.solvers.runtime.devices import memory_budget, resolve_device
@@ -181,8 +181,8 @@ def test_a_block_stays_within_its_budget(monkeypatch):
     counts = bags(signs, 200).astype(np.uint8)
     monkeypatch.setattr(devices, "CPU_BYTES", 4 * 2**20)
     path, grid = (np.zeros((2, 11)), np.zeros((2, 500))), np.array([0.1, 1.0])
-    fixed = (rows, row_reach(rows), signs, np.ones(500), None, grid, 1e-3)
-    task = ensemble.make_task(*fixed, path, counts, CPU)
+    shared = _make_task(rows, None, signs, grid, None, None, 1e-3, None, 1)
+    task = ensemble.make_task(shared, rows, path, counts, CPU)
     size = ensemble.block_size(500, 11, 2, 200, CPU)
     assert 1 < size < 200
     with torch.autograd.profiler.profile(profile_memory=True, use_kineto=True) as profile:
@@ -302,7 +302,7 @@ def test_kernels_do_what_the_operations_do():
     a0, a1 = -torch.rand(n_models, **draw), torch.rand(n_models, **draw)
     found = []
     for ops in (kernels, torch_ops):
-        state = torch_ops.Records(base, share.clone(), lack.clone())
+        state = torch_ops.Samples(base, share.clone(), lack.clone())
         weighted, hinge = ops.evaluate(state, penalty)
         first = a0 + C * (weighted * change).sum(1)
         moved = ops.move(state, ready, penalty, 1.5 * penalty)

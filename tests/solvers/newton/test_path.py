@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.svm import SVC
 
-from svmproba.solvers import methods
+from svmproba.solvers import blocks, methods
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import fit_features
 
@@ -301,9 +301,9 @@ def test_every_record_with_both_labels_teaches_nothing(seed, n, d, noise):
 )
 def test_bags_with_hard_margins_need_no_second_start(n, d, seed, n_hard, noise, tol, monkeypatch):
     """More than four bags: they start from the full sample and work on the rows near the margin."""
-    solve_again, calls = methods.solve_again, []
+    solve_again, calls = blocks.solve_again, []
     again = lambda *arguments: calls.append(1) or solve_again(*arguments)  # noqa: E731
-    monkeypatch.setattr(methods, "solve_again", again)
+    monkeypatch.setattr(blocks, "solve_again", again)
     rows, signs = records(n, d, seed, noise)
     counts = bags(signs, 8, seed)
     counts[:, np.random.default_rng(seed).choice(n, n_hard, replace=False)] = np.inf

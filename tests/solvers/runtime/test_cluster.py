@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 import svmproba
 from svmproba.solvers.ensemble import fit_ensemble
+from svmproba.solvers.runtime import tasks
 from svmproba.solvers.runtime.tasks import Parcel, in_threads, run_tasks
 
 START = """
@@ -212,6 +214,27 @@ def test_pieces_come_with_their_places():
         (1, 10),
         (2, 20),
     ]
+
+
+def test_without_the_undocumented_names_of_joblib(monkeypatch):
+    """Tasks then go through joblib's documented calls, in threads as before."""
+    rows = np.random.default_rng(0).normal(size=(40, 40))
+    task = (rows, np.repeat([-1.0, 1.0], 20), np.ones((8, 40), np.uint8), np.ones(2))
+    known = fit_ensemble(*task, n_jobs=2)
+    monkeypatch.setattr(tasks, "parallel", SimpleNamespace())
+    assert not in_threads()
+    for array, other in zip(known, fit_ensemble(*task, n_jobs=2), strict=True):
+        np.testing.assert_array_equal(array, other)
+
+
+@pytest.mark.parametrize("missing", ["client", "submit_kwargs", "retrieval_context"])
+def test_a_dask_backend_without_an_attribute_is_left_to_joblib(missing, monkeypatch):
+    names = {"client", "submit_kwargs", "retrieval_context"}
+    assert tasks._is_dask(SimpleNamespace(**dict.fromkeys(names)))
+    backend = SimpleNamespace(**dict.fromkeys(names - {missing}))
+    monkeypatch.setattr(tasks, "_backend", lambda: backend)
+    found = sorted(run_tasks(lambda ten, k: ten * k, Parcel(10, abs, abs), [3, 1], 2))
+    assert found == [(0, 30), (1, 10)]
 
 
 def test_an_error_in_a_task_is_raised_at_once():

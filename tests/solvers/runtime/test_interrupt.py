@@ -43,13 +43,13 @@ constrained._CHUNK = 10**9
 solve_constrained(X, signs, 1.0, need=need, effort=1, bound="bb")
 """,
     "bags": """
-import svmproba.solvers.constrained.bags as bags
-bags.EFFORT["thorough"] = 10**9
+from svmproba.solvers.constrained import single
+single.EFFORT["thorough"] = single.Effort(10**9, 10**9)
 fit_constrained(X, signs, np.ones((8, 900)), [1.0], floors, effort="thorough")
 """,
     "bags in threads": """
-import svmproba.solvers.constrained.bags as bags
-bags.EFFORT["thorough"] = 10**9
+from svmproba.solvers.constrained import single
+single.EFFORT["thorough"] = single.Effort(10**9, 10**9)
 fit_constrained(X, signs, np.ones((8, 900)), [1.0], floors, effort="thorough", n_jobs=2)
 """,
     "large tables": """

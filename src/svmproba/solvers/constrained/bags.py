@@ -17,7 +17,14 @@ import numpy as np
 from svmproba.solvers.constrained.feasible_point import confirm, needed_mass, polish
 from svmproba.solvers.constrained.local_search import FEASIBLE, IMPOSSIBLE, NONE_FOUND, OPTIMAL
 from svmproba.solvers.constrained.penalties import is_large, penalty_path
-from svmproba.solvers.constrained.single import PROVEN, Point, feasible_weights, prepare, run_search
+from svmproba.solvers.constrained.single import (
+    PROVEN,
+    Point,
+    feasible_weights,
+    look_up,
+    prepare,
+    run_search,
+)
 from svmproba.solvers.ensemble import Ensemble, fit_ensemble
 from svmproba.solvers.newton.lagrangian import DIRECT_WIDTH
 from svmproba.solvers.problem import Array
@@ -25,8 +32,6 @@ from svmproba.solvers.runtime.devices import resolve_device
 from svmproba.solvers.runtime.tasks import Parcel, run_tasks
 from svmproba.solvers.runtime.threads import blas_threads, interruptible
 
-#: Convex solutions spent on one problem, by effort; neighbours share what they find.
-EFFORT = {"fast": 12, "default": 300, "thorough": 1500}
 #: Points of a bag, (n_C, n_floors, d + 1), and lower bounds, (n_C, n_floors), from a device.
 _Found = tuple[Array, Array]
 
@@ -89,8 +94,7 @@ def fit_constrained(
     ConstrainedEnsemble
         Models without a feasible point are NaN.
     """
-    if effort not in EFFORT:
-        raise ValueError(f"effort must be one of {tuple(EFFORT)}, got {effort!r}.")
+    solves = look_up(effort).in_bag
     grid, floors = np.array(grid, np.float64), np.array(floors, np.float64)
     free, n_here = ~floors.any(axis=1), np.count_nonzero(counts, axis=1)
     torch_device = resolve_device(device)
@@ -101,7 +105,7 @@ def fit_constrained(
     shape = (len(floors), len(grid), counts.shape[0])
     coef, intercept = np.empty((*shape, rows.shape[1])), np.empty(shape)
     values, bound, status = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
-    parcel = Parcel((rows, signs, grid, floors, EFFORT[effort], seed), tuple, tuple)
+    parcel = Parcel((rows, signs, grid, floors, solves, seed), tuple, tuple)
     stop = np.zeros(1, np.uint8)
     task = partial(_run_bag, stop=stop)
     try:

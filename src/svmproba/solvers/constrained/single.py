@@ -33,14 +33,12 @@ from svmproba.solvers.constrained.feasible_point import polish
 from svmproba.solvers.constrained.local_search import IMPOSSIBLE, search_bag
 from svmproba.solvers.constrained.penalties import is_large, penalty_path
 from svmproba.solvers.constrained.swaps import GOAL, KEPT, Task, new_task, slightly_less
-from svmproba.solvers.core.pointers import call_with
+from svmproba.solvers.core.compiled import call_with
 from svmproba.solvers.core.rows import aligned
 from svmproba.solvers.exact_path.moves import SOLVES, move
-from svmproba.solvers.problem import Array
+from svmproba.solvers.problem import Array, relative_gaps
 from svmproba.solvers.runtime.threads import interruptible
 
-#: Convex solutions spent on one problem, by effort.
-EFFORT = {"fast": 20, "default": 10_000, "thorough": 40_000}
 #: Convex solutions spent on one branch and bound, and at a time, between looks at the clock.
 _PROOF, _CHUNK = 20_000, 200
 #: Largest number of a table, or its inverse, beyond which the table is scaled.
@@ -51,6 +49,20 @@ _ROOM, PROVEN, _CLOSED = 20_000, 1e-6, 5e-7
 #: Weights, bias and objective.
 Point = tuple[Array, float, float]
 BOUNDS = ("svm", "quantile", "bb")
+
+
+class Effort(NamedTuple):
+    """Convex solutions spent on one problem."""
+
+    alone: int
+    in_bag: int  # neighbours on the grid share what they find
+
+
+EFFORT = {
+    "fast": Effort(20, 12),
+    "default": Effort(10_000, 300),
+    "thorough": Effort(40_000, 1500),
+}
 
 
 class Constrained(NamedTuple):
@@ -69,7 +81,7 @@ class Constrained(NamedTuple):
         """Relative distance between objective and bound."""
         if self.objective == self.bound:
             return 0.0
-        return float((self.objective - self.bound) / self.objective)
+        return float(relative_gaps(np.array(self.objective), np.array(self.bound)))
 
 
 class Bag(NamedTuple):
@@ -201,7 +213,7 @@ def solve_constrained(
     -------
     Constrained
     """
-    solves = effort if isinstance(effort, int) else _lookup(effort)
+    solves = effort if isinstance(effort, int) else look_up(effort).alone
     if bound not in BOUNDS:
         raise ValueError(f"bound must be one of {BOUNDS}, got {bound!r}.")
     weight = np.ones(len(signs)) if weight is None else np.asarray(weight, np.float64)
@@ -286,7 +298,8 @@ def _better(point: Point | None, other: Point | None) -> Point | None:
     return other if point is None or (other is not None and other[2] < point[2]) else point
 
 
-def _lookup(effort: str) -> int:
+def look_up(effort: str) -> Effort:
+    """Return the effort of that name."""
     if effort not in EFFORT:
         raise ValueError(f"effort must be one of {tuple(EFFORT)}, got {effort!r}.")
     return EFFORT[effort]

@@ -1,1 +1,1 @@
-"""Signed rows, compilation, workspaces."""
+"""Signed rows, their storage, and compilation."""

@@ -1,76 +1,68 @@
-"""How functions are compiled: flags, the cache, and what keeps the first fit from waiting long."""
+"""How functions are compiled and cached. Private names of Numba are used in this module alone.
+
+Each of them saves time, and each has a fallback for a version of Numba that lacks the name:
+
+================================  ===================================  ============================
+name                              what it saves                        without it
+================================  ===================================  ============================
+flag ``_nrt``                     12 to 20 % of a fit                  references to arrays are
+                                                                       counted
+flags ``no_cpython_wrapper`` and  half of the compilation              functions that only compiled
+``no_cfunc_wrapper``                                                   code calls get wrappers
+``_cache`` of a function          an exception where the cache is      the exception
+                                  full or damaged
+``_source_stamp`` of a cache      stale code after a change in         Numba looks at the function's
+                                  another file                         own file alone
+``disable_compile``               9 of 29 s of the compilation of      shared functions are compiled
+                                  constrained SVMs, see `call_with`    once for each caller
+================================  ===================================  ============================
+"""
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
-from numba import njit
-from numba.core.event import Event, Listener, register
-from numba.core.options import DefaultOptions
+import numba.core.options
+from numba import njit, typeof, types
+
+_SOLVERS = Path(__file__).parents[1]
+_LOCK = Lock()
+_warned: list[str] = []
+
+
+def _known(**flags: Any) -> dict[str, Any]:
+    """Return the flags that this version of Numba has."""
+    options = getattr(numba.core.options, "DefaultOptions", None)
+    return {name: value for name, value in flags.items() if hasattr(options, name)}
+
 
 _FLAGS = {
     "nogil": True,
     "error_model": "numpy",
-    # Sums may be reordered, so that they vectorise; infinities keep their meaning (bounds!).
+    # Sums may be reordered, so that they vectorise; infinite bounds keep their meaning.
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
-#: Flags of functions that make no arrays. Without this, every view of a row counts a reference to
-#: its array, in a locked instruction: a fifth of the time of the Newton steps.
-_LEAN = {**_FLAGS, **({"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {})}
-#: Flags of the implementations of a name for compiled code only, see
-#: :mod:`~svmproba.solvers.core.rows`.
+#: Flags of functions that make no arrays. Numba otherwise counts a reference to the array behind
+#: every view of a row, in a locked instruction.
+_LEAN = {**_FLAGS, **_known(_nrt=False)}
+#: Flags of the implementations in :mod:`~svmproba.solvers.core.rows`.
 OVERLOAD = _LEAN
-#: Flags of functions that compiled code calls. No wrappers: half the compile time.
-JIT = {**_LEAN, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-#: Flags of functions with one caller: put in their place, they are not compiled on their own. Large
-#: ones that call others gain nothing.
+#: Flags of functions that only compiled code calls.
+JIT = {**_LEAN, **_known(no_cpython_wrapper=True, no_cfunc_wrapper=True)}
+#: Flags of functions with one caller, which are inlined there. Large ones that call others do not
+#: compile any faster that way.
 ONCE = {**JIT, "inline": "always"}
 
 
-_warned: list[str] = []
-
-
-class _NoCollection(Listener):
-    """Pauses the garbage collector while our functions are compiled: a tenth of the time.
-
-    The compiler makes millions of objects that stay until it is done.
-    """
-
-    running: Any = None  #: data of the event that paused it
-
-    def on_start(self, event: Event) -> None:
-        function = getattr((event.data or {}).get("dispatcher"), "py_func", None)
-        ours = str(getattr(function, "__module__", "")).startswith("svmproba.")
-        if self.running is None and ours and gc.isenabled():
-            # In this order, Ctrl-C between the lines leaves nothing paused.
-            self.running = event.data
-            gc.disable()
-
-    def on_end(self, event: Event) -> None:
-        if self.running is not None and event.data is self.running:
-            gc.enable()
-            self.running = None
-
-
-_no_collection = _NoCollection()
-register("numba:compile", _no_collection)
-
-
-def collect_again() -> None:
-    """Collect garbage again, though a thread that nobody waits for still compiles."""
-    if _no_collection.running is not None:
-        gc.enable()
-
-
 class _OptionalCache:
-    """Numba's cache of a function; where it fails, the function is compiled without it."""
+    """Numba's cache of a function. Where it fails, the function is compiled without it."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
@@ -81,10 +73,10 @@ class _OptionalCache:
     def load_overload(self, *args: Any) -> Any:
         try:
             return self._cache.load_overload(*args)
-        except Exception as error:  # a damaged file: unpickling it may raise anything
+        except Exception as error:  # unpickling a damaged file may raise anything
             _warn_of_cache(str(self._cache.cache_path), repr(error))
             with suppress(Exception):
-                self._cache.flush()  # so that the next process finds a sound one
+                self._cache.flush()  # the next process writes it anew
             return None
 
     def save_overload(self, *args: Any) -> None:
@@ -110,11 +102,22 @@ def _warn_of_cache(folder: str, error: str) -> None:
 
 @lru_cache
 def _digest(folder: Path) -> str:
-    """Return a digest of a folder: compiled code is stale when any part of it changed."""
+    """Return a digest of the sources that compiled functions of a folder may call."""
     digest = sha256()
-    for source in sorted(folder.glob("*.py")):
+    for source in sorted({*_SOLVERS.rglob("*.py"), *folder.glob("*.py")}):
         digest.update(source.read_bytes())
     return digest.hexdigest()
+
+
+def _guard_cache(compiled: Any, folder: Path) -> None:
+    """Let the cache of a function follow changes in the files of its callees, and never fail."""
+    cache = getattr(compiled, "_cache", None)
+    if cache is None:
+        return
+    cache_file: Any = getattr(cache, "_cache_file", None)
+    if hasattr(cache_file, "_source_stamp"):
+        cache_file._source_stamp = _digest(folder)
+    compiled._cache = _OptionalCache(cache)
 
 
 def entry(function: Callable[..., Any], flags: dict[str, Any] = _FLAGS) -> Callable[..., Any]:
@@ -123,15 +126,29 @@ def entry(function: Callable[..., Any], flags: dict[str, Any] = _FLAGS) -> Calla
         compiled = njit(**flags, cache=True)(function)
     except RuntimeError:  # neither beside the package nor in the user's cache folder
         return njit(**flags)(function)
-    # Numba watches the file of the function alone, not those of the functions it calls.
-    cache_file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _digest(Path(function.__code__.co_filename).parent)
-    if hasattr(compiled, "_cache"):
-        compiled._cache = _OptionalCache(compiled._cache)
+    _guard_cache(compiled, Path(function.__code__.co_filename).parent)
     return compiled
 
 
 def lean_entry(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function that Python calls and that makes no arrays."""
     return entry(function, _LEAN)
+
+
+def call_with(function: Any, argument: Any, examples: tuple[Any, ...], *args: Any) -> Any:
+    """Call ``function(args[0], argument, *args[1:])``, where both functions are compiled.
+
+    Numba compiles a function once more into each of its callers, and into theirs. A function that
+    is an argument of known type is called by its address instead. Both are compiled for the types
+    of the first call and for no others; ``examples`` are arguments of ``argument``.
+    """
+    with _LOCK:
+        if not function.signatures and hasattr(function, "disable_compile"):
+            if not argument.signatures:
+                argument.compile(tuple(typeof(x) for x in examples))
+            inner = next(iter(argument.overloads.values())).signature
+            kinds = [typeof(x) for x in args]
+            kinds.insert(1, types.FunctionType(inner.return_type(*inner.args)))
+            function.compile(tuple(kinds))
+            function.disable_compile()
+    return function(args[0], argument, *args[1:])

@@ -1,20 +1,22 @@
-"""Row primitives: the only code that knows how the records are stored.
+"""Signed rows :math:`a_i = y_i (x_i, 1)`, and what compiled code does with them.
 
-A table is held as signed rows :math:`a_i = y_i (x_i, 1)`, either a dense array padded with zero
-columns to a multiple of eight (whole vector registers, no remainder loops) or the three arrays of
-a CSR matrix. Every other kernel goes through the functions below.
+A table of signed rows is either a dense array, padded with zero columns to a multiple of eight
+(whole vector registers, no remainder loops), or the three arrays of a CSR matrix. Compiled code
+that takes both goes through the functions below and does not know which it has. Exact paths take
+dense tables alone (:func:`~svmproba.solvers.core.tables.is_dense`) and also read single entries.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
-from numba.core import types
+from numba import njit, types
 from numba.extending import overload
 
+from svmproba._types import Floats, Rows
 from svmproba.solvers.core.compiled import JIT, OVERLOAD
-from svmproba.solvers.problem import Array
 
 _LANES = 8
 #: Mask that leads an index back to the start of its register. An index that runs from there, or
@@ -30,7 +32,7 @@ def whole(size: int) -> int:
     return -(-size // _LANES) * _LANES
 
 
-def aligned(*shape: int) -> Array:
+def aligned(*shape: int) -> Floats:
     """Return zeros that start at a cache line: vector loads that straddle two cost double."""
     size = int(np.prod(shape))
     raw = np.zeros(size + _LANES)
@@ -38,18 +40,11 @@ def aligned(*shape: int) -> Array:
     return raw[first : first + size].reshape(shape)
 
 
-def signed_rows(rows, signs: Array):
+def signed_rows(rows: Rows, signs: Floats) -> tuple[Any, int]:
     """Return the signed rows and their width (columns, bias at column d, padding).
 
-    Parameters
-    ----------
-    rows : array or CSR matrix of shape (n, d)
-    signs : array of shape (n,)
-
-    Returns
-    -------
-    table : array (n, width), or tuple of CSR arrays (data, indices, indptr)
-    width : int
+    The rows are an array or CSR matrix (n, d); the signed ones an array (n, width), or the tuple of
+    CSR arrays (data, indices, indptr).
     """
     n, d = rows.shape
     width = whole(d + 1)
@@ -272,6 +267,6 @@ def _gram_add(table, index, sign, count, gram):
 
 @njit(**JIT)
 def row_norms(table, index, out):
-    """Write the squared lengths of the listed rows to out, by record."""
+    """Write the squared lengths of the listed rows to out, by sample."""
     for a in range(index.shape[0]):
         out[index[a]] = row_square(table, index[a])

@@ -1,4 +1,4 @@
-r"""Dual coordinate descent: the engine for tables too wide for Newton steps, such as text.
+r"""Dual coordinate descent, for tables too wide for Newton steps, such as text.
 
 The bias is free, so the dual has the constraint :math:`\sum_i\alpha_iy_i=0`; it is kept by an
 augmented Lagrangian whose multiplier is the bias,
@@ -6,7 +6,7 @@ augmented Lagrangian whose multiplier is the bias,
 .. math:: b = b_c + \tau\sum_i\alpha_iy_i, \qquad \alpha_i \leftarrow \mathrm{clip}\Big(\alpha_i -
    \frac{a_i^\top v - t_i}{\|x_i\|^2+\tau}, 0, c_i\Big),
 
-with :math:`b_c\leftarrow b` after every sweep over the records in random order. Records that
+with :math:`b_c\leftarrow b` after every sweep over the samples in random order. Samples that
 stay at a bound are left out of the sweeps until the next look at all of them (Hsieh et al. 2008).
 """
 
@@ -19,13 +19,13 @@ from svmproba.solvers.core.compiled import JIT, entry
 from svmproba.solvers.core.rows import row_add, row_dot, row_norms
 from svmproba.solvers.problem import class_scales, relative_gap
 
-#: Sweeps for one C before the model is left to Newton's method.
+#: Sweeps for one C before the member is left with the gap it has.
 _MAX_SWEEPS = 1000
 
 
 @njit(**JIT)
 def _sweep(problem, order, active, bounds, alpha, v, curve, tau, above, below, seed):
-    """Visit the active records in random order; returns (active, two violations, seed)."""
+    """Visit the active samples in random order; returns (active, two violations, seed)."""
     d = problem.d
     high, low = -np.inf, np.inf
     for a in range(active - 1, 0, -1):
@@ -56,7 +56,7 @@ def _sweep(problem, order, active, bounds, alpha, v, curve, tau, above, below, s
 
 @njit(**JIT)
 def _check(problem, bag, bounds, alpha, v, margins, plus, minus):
-    """Return the relative gap over all records, and the factor that makes hard margins hold."""
+    """Return the relative gap over all samples, and the factor that makes hard margins hold."""
     d = problem.d
     for k in range(v.shape[0]):
         plus[k], minus[k] = 0.0, 0.0
@@ -93,11 +93,10 @@ def _check(problem, bag, bounds, alpha, v, margins, plus, minus):
 
 
 @entry
-def solve_sweeps(problem, state, base, grid, tol, stop, coef, alphas):
+def solve_sweeps(problem, base, grid, tol, stop, coef, alphas):
     """Solve the problem with bounds ``C * base`` for every C of an increasing grid.
 
-    Parameters and results as in :func:`svmproba.solvers.newton.path.solve_path`; needs no work
-    space.
+    Parameters and results as in :func:`svmproba.solvers.newton.path.solve_path`.
     """
     n, width = base.shape[0], coef.shape[1]
     d = problem.d
@@ -109,7 +108,7 @@ def solve_sweeps(problem, state, base, grid, tol, stop, coef, alphas):
     for a in range(m):
         curve[bag[a]] -= 1.0  # the bias column
         tau += curve[bag[a]] / m
-    tau = tau if tau > 0.0 else 1.0  # rows of zeros: only the bias is left
+    tau = tau if tau > 0.0 else 1.0  # rows of zeros: only the bias remains
     for a in range(m):
         curve[bag[a]] += tau
     alpha, bounds, v = np.zeros(n), np.zeros(n), np.zeros(width)

@@ -1,10 +1,10 @@
-r"""Sequential minimal optimisation on a shared kernel matrix: the engine for kernels.
+r"""Sequential minimal optimisation on a shared kernel matrix, for kernels.
 
 With signed multipliers :math:`\beta_i=\alpha_iy_i` the dual is
 :math:`\max\sum_i\beta_iy_it_i-\tfrac12\beta^\top K\beta` over boxes with :math:`\sum_i\beta_i=0`.
 A step moves one pair, :math:`\beta_i` up and :math:`\beta_j` down by the same amount: the steepest
 :math:`i`, and the :math:`j` that gains most to second order (Fan, Chen & Lin 2005). With
-:math:`F_i = y_it_i - f_i` all that is needed is at hand: the bias lies between the largest
+:math:`F_i = y_it_i - f_i` nothing else is needed: the bias lies between the largest
 :math:`F` that may rise and the smallest that may fall, and the gap is
 :math:`\sum_ic_i\max(0, y_i(F_i-b)) - \sum_i\beta_iF_i`.
 
@@ -21,8 +21,8 @@ from svmproba.solvers.core.compiled import JIT, entry
 from svmproba.solvers.core.rows import row_add
 from svmproba.solvers.problem import relative_gap
 
-#: Steps per record and C before a model is left to Newton's method.
-_STEPS_PER_RECORD = 100
+#: Steps per sample and C before a member is left to Newton steps.
+_STEPS_PER_SAMPLE = 100
 
 
 @njit(**JIT)
@@ -112,7 +112,7 @@ def solve_pairs(problem, state, base, grid, tol, stop, coef, alphas):
             low[a], high[a] = min(0.0, c * y[a]), max(0.0, c * y[a])
             beta[a] = min(max(beta[a], low[a]), high[a])
         bias = 0.0
-        for step in range(_STEPS_PER_RECORD * m):
+        for step in range(_STEPS_PER_SAMPLE * m):
             i, j, top, bottom = _pair(kernel, diagonal, beta, low, high, F)
             if step % 64 == 0 or j < 0:
                 bias = 0.5 * (top + bottom) if i >= 0 and bottom < np.inf else F[0]

@@ -1,37 +1,40 @@
-r"""GPU engine: all models of a block of bags at once on torch, every model certified.
+r"""All members of a block of bags at once on torch, every one certified.
 
-Each model starts from the full sample's solution at its C and is led by
-:mod:`~svmproba.solvers.gpu.newton` to the wanted gap; the certificate is that of
-:mod:`~svmproba.solvers.problem`, evaluated on the device in float64 for the very numbers that are
-returned. Models that miss the tolerance are reported as such: the caller has another engine.
+Each member starts from the full sample's solution at its C, and Newton steps
+(:mod:`~svmproba.solvers.gpu.newton`) bring it to the required gap. The certificate is that of
+:mod:`~svmproba.solvers.problem`, evaluated on the device in float64 for the numbers that are
+returned. Bags with members above the tolerance are solved again by the caller, on the CPU.
 
 The same calls on the same device give the same bits. Another device, or another size of the
-blocks, rounds otherwise: the models then differ within the tolerance.
+blocks, rounds differently: the members then differ within the tolerance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from svmproba._types import Floats
+from svmproba.solvers.blocks import Collector, Ensemble
 from svmproba.solvers.gpu.newton import Models, Results, Table, make_table, newton_steps
-from svmproba.solvers.gpu.torch_ops import Records
-from svmproba.solvers.problem import Array, Reach, certify_tensors, stretch
+from svmproba.solvers.gpu.torch_ops import Samples
+from svmproba.solvers.methods import Tally, Task
+from svmproba.solvers.problem import Reach, certify_tensors, stretch
 from svmproba.solvers.runtime.devices import memory_budget
 
-#: Float64 numbers that a model needs at its peak for each record, and Hessians it holds.
-_PER_RECORD, _PER_HESSIAN = 10, 4
+#: Float64 numbers that a member needs at its peak for each sample, and Hessians it holds.
+_PER_SAMPLE, _PER_HESSIAN = 10, 4
 #: One part of so many of the memory is for the products of columns.
 PRODUCTS_SHARE = 6
 #: Bags that tell which of two starts is the nearer one, and by which factor it has to be.
 _PILOTS, _NEARER = 8, 0.5
 
 
-class Task(NamedTuple):
+class DeviceTask(NamedTuple):
     """What the blocks share, on the device."""
 
     table: Table
@@ -40,63 +43,44 @@ class Task(NamedTuple):
     targets: Tensor  # (n,)
     weight: Tensor | None  # (n,)
     grid: Tensor  # (n_C,)
-    start: Models  # one model for each C, for all bags; no base
+    start: Models  # one member for each C, for all bags; no base
     tol: float
 
 
 class Block(NamedTuple):
-    """The models of some bags."""
+    """The members of some bags."""
 
-    coef: Array  # (bags, n_C, d)
-    intercept: Array  # (bags, n_C)
-    gap: Array  # (bags, n_C)
+    coef: Floats  # (bags, n_C, d)
+    intercept: Floats  # (bags, n_C)
+    gap: Floats  # (bags, n_C)
     scores: Tensor  # (bags, n_C, n), on the device
     counts: Tensor  # (bags, n), on the device
 
 
 def make_task(
-    rows: Array,
-    reach: Reach,
-    signs: Array,
-    targets: Array,
-    weight: Array | None,
-    grid: Array,
-    tol: float,
-    path: tuple[Array, Array],
-    pilots: Any,
-    device: torch.device,
-) -> Task:
+    task: Task, rows: Floats, path: tuple[Floats, Floats], pilots: Any, device: torch.device
+) -> DeviceTask:
     """Move to the device what all bags share.
 
-    Parameters
-    ----------
-    rows : array of shape (n, d)
-    reach : Reach
-        Sizes of the rows.
-    signs, targets, weight : arrays of shape (n,); weight may be None
-    grid : array of shape (n_C,)
-    tol : float
-    path : arrays of shapes (n_C, d + 1) and (n_C, n)
-        Weights with the bias, and multipliers, of the full sample.
-    pilots : array of shape (a few bags, n)
-        Counts of bags on which the start is chosen.
-    device : torch.device
+    ``rows`` (n, d) are the task's, dense. The path holds weights with the bias (n_C, d + 1) and
+    multipliers (n_C, n) of the full sample. The start is chosen on some bags, counts (bags, n).
     """
-    parts = (moved(part, device) for part in (signs, targets, grid, *path))
+    problem, reach = task.problem, task.reach
+    parts = (moved(part, device) for part in (problem.signs, problem.targets, task.grid, *path))
     labels, wanted, Cs, point, alphas = parts
     table = make_table(moved(rows, device), labels, wanted, memory_budget(device) // PRODUCTS_SHARE)
-    known = None if weight is None else moved(weight, device)
+    weight = None if task.weight is None else moved(task.weight, device)
     lack = wanted - point @ table.rows.T
-    base = torch.ones_like(wanted) if known is None else known
+    base = torch.ones_like(wanted) if weight is None else weight
     share = (alphas / (Cs[:, None] * base)).nan_to_num_(nan=0.0).clamp_(0.0, 1.0)
-    # The more columns, the more records end between their bounds: start the smoother.
+    # The more columns, the more samples end between their bounds: start with more smoothing.
     penalty = torch.full_like(Cs, min(max(60.0 / point.shape[1], 0.25), 1.5))
     zero = torch.zeros(len(Cs), dtype=torch.int64, device=device)
-    records = Records(lack[:, :0], share, lack)
-    start = Models(records, zero, Cs, point, penalty, zero, zero == 0)
+    samples = Samples(lack[:, :0], share, lack)
+    start = Models(samples, zero, Cs, point, penalty, zero, zero == 0)
     reach = reach._replace(inner=moved(reach.inner, device), outer=moved(reach.outer, device))
-    task = Task(table, reach, labels, wanted, known, Cs, start, tol)
-    return task._replace(start=_nearer_start(task, pilots[:_PILOTS]))
+    made = DeviceTask(table, reach, labels, wanted, weight, Cs, start, task.tol)
+    return made._replace(start=_nearer_start(made, pilots[:_PILOTS]))
 
 
 def moved(array: Any, device: torch.device) -> Tensor:
@@ -104,38 +88,38 @@ def moved(array: Any, device: torch.device) -> Tensor:
     return torch.as_tensor(np.asarray(array, np.float64), device=device)
 
 
-def _nearer_start(task: Task, pilots: Any) -> Models:
+def _nearer_start(task: DeviceTask, pilots: Any) -> Models:
     """Choose, for each C, where the multipliers start: the full sample's, or smoothed ones.
 
-    The latter are better guesses where bags move the margins of many records. The former are far
-    better where few records matter (separable classes).
+    The latter are better guesses where bags move the margins of many samples. The former are far
+    better where few samples matter (separable classes).
     """
     start = task.start
-    lack, step = start.records.lack, start.penalty[:, None]
+    lack, step = start.samples.lack, start.penalty[:, None]
     smooth = (0.5 + step * lack).clamp_(0.0, 1.0)
     gaps = []
-    for share in (start.records.share, torch.addcmul(smooth, lack, step).clamp_(0.0, 1.0)):
+    for share in (start.samples.share, torch.addcmul(smooth, lack, step).clamp_(0.0, 1.0)):
         models = _spread(_starting(task, share), _base(task, pilots))
-        gap, _ = _certify(task, models.C, models.records.base, models.point, models.records.share)
+        gap, _ = _certify(task, models.C, models.samples.base, models.point, models.samples.share)
         gaps.append(gap.view(-1, len(task.grid)).mean(0))
     exact = gaps[0] < _NEARER * gaps[1]
-    chosen = _starting(task, torch.where(exact[:, None], start.records.share, smooth)).start
+    chosen = _starting(task, torch.where(exact[:, None], start.samples.share, smooth)).start
     return chosen._replace(penalty=torch.where(exact, 2.0, 1.0) * start.penalty)
 
 
-def _starting(task: Task, share: Tensor) -> Task:
-    records = task.start.records._replace(share=share)
-    return task._replace(start=task.start._replace(records=records))
+def _starting(task: DeviceTask, share: Tensor) -> DeviceTask:
+    samples = task.start.samples._replace(share=share)
+    return task._replace(start=task.start._replace(samples=samples))
 
 
 def _certify(
-    task: Task, C: Tensor, base: Tensor, point: Tensor, share: Tensor
+    task: DeviceTask, C: Tensor, base: Tensor, point: Tensor, share: Tensor
 ) -> tuple[Tensor, Tensor]:
     fixed = (task.table.rows, task.table.sums, task.reach, task.targets)
     return certify_tensors(*fixed, C[:, None] * base, point, share)
 
 
-def _base(task: Task, counts: Any) -> Tensor:
+def _base(task: DeviceTask, counts: Any) -> Tensor:
     """Bounds at C = 1, in one byte each where they are counts."""
     base = torch.as_tensor(counts, device=task.grid.device)
     if task.weight is not None:
@@ -143,13 +127,13 @@ def _base(task: Task, counts: Any) -> Tensor:
     return base if base.dtype == torch.uint8 else base.to(torch.float64)
 
 
-def _spread(task: Task, base: Tensor) -> Models:
-    """Models of all bags and C at the start, bag by bag."""
+def _spread(task: DeviceTask, base: Tensor) -> Models:
+    """Members of all bags and C at the start, bag by bag."""
     n_bags, n_grid = len(base), len(task.grid)
     k = torch.arange(n_grid, device=base.device).repeat(n_bags)
     models = task.start.take(k)
-    records = models.records._replace(base=base.repeat_interleave(n_grid, 0))
-    return models._replace(records=records, place=torch.arange(len(k), device=base.device))
+    samples = models.samples._replace(base=base.repeat_interleave(n_grid, 0))
+    return models._replace(samples=samples, place=torch.arange(len(k), device=base.device))
 
 
 def block_size(
@@ -158,72 +142,66 @@ def block_size(
     n_grid: int,
     n_bags: int,
     device: torch.device,
-    per_record: int = _PER_RECORD,
+    per_sample: int = _PER_SAMPLE,
 ) -> int:
     """Bags a block: what fits beside the products of columns."""
-    per_model = 8 * (per_record * n + _PER_HESSIAN * width**2)
+    per_model = 8 * (per_sample * n + _PER_HESSIAN * width**2)
     left = memory_budget(device) - memory_budget(device) // PRODUCTS_SHARE
     return int(max(1, min(n_bags, left // (n_grid * per_model))))
 
 
 def fit_bags(
-    task: Task,
+    task: DeviceTask,
     counts: Any,
-    again: Callable[[Any], tuple[Array, ...]],
-    tally: Callable[[Any, Any], tuple[Array, Array]] | None,
+    again: Callable[[Any], tuple[Floats, ...]],
+    tally: Tally | None,
     report: Callable[[int], None] | None,
-) -> tuple[Array, Array, Array, Array | None, Array | None]:
-    """Fit all bags, block by block; a block that does not fit in the memory is halved.
+) -> Ensemble:
+    """Fit all bags, counts (n_bags, n), block by block.
 
-    Parameters
-    ----------
-    task : Task
-    counts : array of shape (n_bags, n)
-    again : callable
-        ``again(counts (1, n)) -> gap (n_C,), coef (n_C, d), intercept (n_C,), scores (n_C, n)`` of
-        one bag by another engine, for bags with models above the tolerance.
-    tally, report : callables or None
-        See :func:`~svmproba.solvers.ensemble.fit_ensemble`.
-
-    Returns
-    -------
-    tuple
-        The fields of an :class:`~svmproba.solvers.ensemble.Ensemble`.
+    Bags with members above the tolerance are solved by another engine:
+    ``again(counts (1, n)) -> coef (n_C, d), intercept (n_C,), gap (n_C,), scores (n_C, n)``.
+    Tally and report: see :func:`~svmproba.solvers.ensemble.fit_ensemble`.
     """
     (n, width), (n_bags, n_grid) = task.table.rows.shape, (len(counts), len(task.grid))
-    coef, intercept = np.empty((n_grid, n_bags, width - 1)), np.empty((n_grid, n_bags))
-    gap = np.empty((n_grid, n_bags))
-    summed, stacked = None, []
-    size, first = block_size(n, width, n_grid, n_bags, task.grid.device), 0
+    members = Collector(n_grid, n_bags, width - 1)
+    size = block_size(n, width, n_grid, n_bags, task.grid.device)
+    for part, block in in_blocks(lambda part: solve_block(task, counts[part]), n_bags, size):
+        _improve(block, counts[part], task.tol, again)
+        tallied = (None, None) if tally is None else tally(block.scores, block.counts)
+        arrays = (block.coef.transpose(1, 0, 2), block.intercept.T, block.gap.T)
+        members.add(part.start, Ensemble(*arrays, *tallied))
+        if report is not None:
+            report(len(block.gap))
+    return members.join()
+
+
+def in_blocks(solve: Callable[[slice], Any], n_bags: int, size: int) -> Iterator[tuple[slice, Any]]:
+    """Yield slices of the bags and what ``solve`` returns for them.
+
+    A block that does not fit in the memory is halved, and so are all that follow.
+    """
+    first = 0
     while first < n_bags:
-        part = slice(first, first + size)
+        part = slice(first, min(first + size, n_bags))
         try:
-            block = solve_block(task, counts[part])
+            solved = solve(part)
         except torch.cuda.OutOfMemoryError:
             if size == 1:
                 raise
             size = -(-size // 2)
             torch.cuda.empty_cache()
             continue
-        _improve(block, counts[part], task.tol, again)
-        coef[:, part] = block.coef.transpose(1, 0, 2)
-        intercept[:, part], gap[:, part] = block.intercept.T, block.gap.T
-        if tally is not None:
-            total, each = tally(block.scores, block.counts)
-            summed = total if summed is None else summed + total
-            stacked.append(each)
-        first += len(block.gap)
-        if report is not None:
-            report(len(block.gap))
-    return coef, intercept, gap, summed, np.concatenate(stacked, -1) if stacked else None
+        yield part, solved
+        first = part.stop
 
 
 def _improve(
-    block: Block, counts: Any, tol: float, again: Callable[[Any], tuple[Array, ...]]
+    block: Block, counts: Any, tol: float, again: Callable[[Any], tuple[Floats, ...]]
 ) -> None:
-    """Solve once more the bags with models above the tolerance, and keep what is better."""
+    """Solve once more the bags with members above the tolerance, and keep what is better."""
     for b in np.flatnonzero((block.gap > tol).any(axis=1)).tolist():
-        gap, coef, intercept, scores = again(counts[b : b + 1])
+        coef, intercept, gap, scores = again(counts[b : b + 1])
         better = np.flatnonzero(gap < block.gap[b])
         block.gap[b, better], block.coef[b, better] = gap[better], coef[better]
         block.intercept[b, better] = intercept[better]
@@ -231,16 +209,16 @@ def _improve(
         block.scores[b, place] = block.scores.new_tensor(scores[better])
 
 
-def solve_block(task: Task, counts: Any) -> Block:
-    """Solve the models of some bags, all at once."""
+def solve_block(task: DeviceTask, counts: Any) -> Block:
+    """Solve the members of some bags, all at once."""
     base = _base(task, counts)
     models = _spread(task, base)
-    C, bases = models.C, models.records.base
-    results = Results(torch.empty_like(models.point), torch.empty_like(models.records.lack))
+    C, bases = models.C, models.samples.base
+    results = Results(torch.empty_like(models.point), torch.empty_like(models.samples.lack))
     # Not quite the tolerance: the loop's sums and the certificate's are rounded differently.
     newton_steps(task.table, models, 0.99 * task.tol, results)
     del models
-    results.point[~results.point.isfinite().all(1)] = 0.0  # the zero model, whose gap is large
+    results.point[~results.point.isfinite().all(1)] = 0.0  # the zero member, whose gap is large
     stretch(results.point[:, :-1], results.point[:, -1], task.targets, task.reach)
     gap, scores = _certify(task, C, bases, *results)
     scores *= task.signs

@@ -6,8 +6,8 @@ a penalty :math:`s` (one per model), :math:`x = \mathrm{clip}(\beta + s\,l, 0, 1
 :math:`l_i = t_i - a_i^\top v`, the gradient is :math:`(w, 0) - C\sum_i N_ix_ia_i` and the Hessian
 :math:`E + sC\sum_{i\in J}N_ia_ia_i^\top`, :math:`J = \{0 < x_i < 1\}`.
 
-The rows are shared, so every sum over records is one matrix product for all models. That holds for
-the Hessians too: the row of model p in (models x records) @ (records x products of two columns) is
+The rows are shared, so every sum over samples is one matrix product for all models. That holds for
+the Hessians too: the row of model p in (models x samples) @ (samples x products of two columns) is
 its Hessian. Nothing is gathered. Models that are done leave the batch.
 """
 
@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from svmproba.solvers.gpu import torch_ops
-from svmproba.solvers.gpu.torch_ops import Records, clipped
+from svmproba.solvers.gpu.torch_ops import Samples, clipped
 from svmproba.solvers.problem import tensor_gap
 
-#: Newton steps for one model on the device; who needs more is left to the CPU engine.
+#: Newton steps for one member on the device; those that need more are left to the CPU.
 MAX_STEPS = 100
 #: Growth of the penalty when one Newton step was enough for a multiplier step.
 _GROWTH = 1.5
@@ -31,8 +31,8 @@ _GROWTH = 1.5
 _COMPACT = 0.85
 #: Curvature of a bias that has none.
 _TINY = 1e-11
-#: From so many records on, those that are inner in no model are left out of the Hessians' product.
-_MANY_RECORDS = 4096
+#: From so many samples on, those that are inner in no model are left out of the Hessians' product.
+_MANY_SAMPLES = 4096
 #: Stands for the number of Newton steps where none leads anywhere.
 _STUCK = 1000
 
@@ -45,13 +45,13 @@ class Table(NamedTuple):
     upper: tuple[Tensor, Tensor]  # columns whose products make the Hessian's upper triangle
     unpack: Tensor  # ((d + 1) ** 2,), places of the Hessian's entries in that triangle
     products: Tensor  # (n, (d + 1)(d + 2) / 2), or no rows: made anew in pieces
-    piece: int  # records a piece
+    piece: int  # samples a piece
 
 
 class Models(NamedTuple):
     """State of the models in the batch; the first axis is theirs."""
 
-    records: Records
+    samples: Samples
     place: Tensor  # (p,), where the model's result goes
     C: Tensor  # (p,)
     point: Tensor  # (p, d + 1), weights and bias
@@ -61,13 +61,13 @@ class Models(NamedTuple):
 
     def take(self, index: Tensor) -> Models:
         """Return some of the models."""
-        records, *others = self
+        samples, *others = self
         parts = (part.index_select(0, index) for part in others)
-        return Models(Records(*(part.index_select(0, index) for part in records)), *parts)
+        return Models(Samples(*(part.index_select(0, index) for part in samples)), *parts)
 
 
 class Results(NamedTuple):
-    """What the models came to, filled in as they finish."""
+    """Results of the models, filled in as they finish."""
 
     point: Tensor  # (models, d + 1)
     share: Tensor  # (models, n), multipliers as shares of their bounds
@@ -75,15 +75,15 @@ class Results(NamedTuple):
 
 @cache
 def operations(device_type: str) -> Any:
-    """Return the module with the operations on records: Triton's on a GPU, where it works."""
+    """Return the module with the operations on samples: Triton's on a GPU, where it works."""
     if device_type != "cuda":
         return torch_ops
     try:
         from svmproba.solvers.gpu import triton_ops
 
         one = torch.ones((1, 1), dtype=torch.float64, device=device_type)
-        triton_ops.evaluate(Records(one, one, one), one[0])
-    except Exception:  # no Triton, or no C compiler, which it needs: slower, not wrong
+        triton_ops.evaluate(Samples(one, one, one), one[0])
+    except Exception:  # no Triton, or no C compiler, which it needs: slower, same results
         return torch_ops
     return triton_ops
 
@@ -113,7 +113,7 @@ def _class_sums(table: Table, C: Tensor, weighted: Tensor) -> tuple[Tensor, Tens
 
 def _hessians(table: Table, inner: Tensor, scale: Tensor) -> Tensor:
     """Hessians, (p, d + 1, d + 1), the bias with a trace of curvature."""
-    if len(table.products) >= _MANY_RECORDS:
+    if len(table.products) >= _MANY_SAMPLES:
         here = torch.nonzero((inner != 0).any(0))[:, 0]
         packed = inner.index_select(1, here) @ table.products.index_select(0, here)
     elif len(table.products):
@@ -138,7 +138,7 @@ def _directions(hessian: Tensor, gradient: Tensor, scale: Tensor, mass: Tensor) 
     factor, _ = torch.linalg.cholesky_ex(hessian)
     half = torch.linalg.solve_triangular(factor, -gradient[:, :, None], upper=False)
     direction = torch.linalg.solve_triangular(factor.mT, half, upper=True)[:, :, 0]
-    # Without inner records nothing curves in the bias: move it by one margin, if off balance.
+    # Without inner samples nothing curves in the bias: move it by one margin, if off balance.
     straight = hessian[:, -1, -1] <= 2.0 * _TINY * (1.0 + scale)
     plain = -gradient
     balanced = gradient[:, -1].abs() <= 1e-10 * mass
@@ -154,23 +154,23 @@ def _gradient(point: Tensor, total: Tensor) -> Tensor:
 
 def _step(table: Table, models: Models, ready: Tensor, primal: Tensor, ops: Any) -> Models:
     """Move the multipliers of models that are ready, then every open model along its direction."""
-    records, _, C, point, penalty, inner_steps, is_open = models
+    samples, _, C, point, penalty, inner_steps, is_open = models
     new_penalty = torch.where(ready & (inner_steps == 1), _GROWTH * penalty, penalty)
-    weighted, inner = ops.move(records, ready, penalty, new_penalty)
+    weighted, inner = ops.move(samples, ready, penalty, new_penalty)
     plus, minus = _class_sums(table, C, weighted)
     gradient, scale = _gradient(point, plus + minus), new_penalty * C
     hessian = _hessians(table, inner, scale)
     del weighted, inner
     direction = _directions(hessian, gradient, scale, plus[:, -2] - minus[:, -2])
     first = (gradient * direction).sum(1)
-    # At a minimum but for rounding, or no number: stay here, move the multipliers next.
+    # At a minimum up to rounding, or NaN: stay here, move the multipliers next.
     moves = is_open & (first < -1e-13 * primal)
     direction = torch.where(moves[:, None], direction, 0.0)
     a0 = (point[:, :-1] * direction[:, :-1]).sum(1)
     a1 = direction[:, :-1].square().sum(1)
     change = (-direction) @ table.rows.T
     first = torch.where(moves, first, 0.0)
-    tau = ops.line_search(records, change, new_penalty, C, first, a0, a1)
+    tau = ops.line_search(samples, change, new_penalty, C, first, a0, a1)
     return models._replace(
         point=torch.addcmul(point, direction, tau[:, None]),
         penalty=new_penalty,
@@ -196,11 +196,11 @@ def _judge(
 
 
 def _note(models: Models, index: Tensor, results: Results) -> None:
-    """Write down what some models came to."""
+    """Store the results of some models."""
     place, penalty = models.place[index], models.penalty[index]
     results.point[place] = models.point[index]
-    records = Records(*(part.index_select(0, index) for part in models.records))
-    results.share[place] = clipped(records, penalty)
+    samples = Samples(*(part.index_select(0, index) for part in models.samples))
+    results.share[place] = clipped(samples, penalty)
 
 
 def newton_steps(table: Table, models: Models, tol: float, results: Results) -> int:
@@ -216,7 +216,7 @@ def newton_steps(table: Table, models: Models, tol: float, results: Results) -> 
 def _all_steps(table: Table, models: Models, tol: float, results: Results) -> int:
     ops = operations(table.rows.device.type)
     for step in range(MAX_STEPS + 1):
-        weighted, hinge = ops.evaluate(models.records, models.penalty)
+        weighted, hinge = ops.evaluate(models.samples, models.penalty)
         plus, minus = _class_sums(table, models.C, weighted)
         del weighted
         ready, primal = _judge(models, plus, minus, hinge.mul_(models.C), tol)

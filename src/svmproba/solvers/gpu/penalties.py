@@ -1,7 +1,7 @@
 r"""Constrained SVMs of large tables on torch: rising penalties for thousands of models at once.
 
 The method is that of :mod:`~svmproba.solvers.constrained.penalties`, for all bags, C and floors
-of a block side by side. The records nearest to their margin, as many as the floors need, get the
+of a block side by side. The samples nearest to their margin, as many as the floors need, get the
 bounds :math:`2C, 4C, 8C, \ldots` and are chosen anew after each solution, until their margins hold;
 one last, much larger bound stands for a hard margin. Newton steps
 (:mod:`~svmproba.solvers.gpu.newton`) lead from one solution to the next. Each is judged by its best
@@ -18,11 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from svmproba.solvers.ensemble import Ensemble
-from svmproba.solvers.gpu.ensemble import PRODUCTS_SHARE, block_size, moved
+from svmproba._types import Floats, Rows
+from svmproba.solvers.blocks import Ensemble
+from svmproba.solvers.core.tables import as_array
+from svmproba.solvers.gpu.ensemble import PRODUCTS_SHARE, block_size, in_blocks, moved
 from svmproba.solvers.gpu.newton import Models, Results, Table, make_table, newton_steps
-from svmproba.solvers.gpu.torch_ops import Records
-from svmproba.solvers.problem import Array, tensor_gap
+from svmproba.solvers.gpu.torch_ops import Samples
+from svmproba.solvers.problem import tensor_gap
 from svmproba.solvers.runtime.devices import memory_budget
 
 #: Relative gaps of solutions on the way and of the last one.
@@ -33,8 +35,8 @@ _ROUNDS, _NEARLY = 12, 1e-2
 _GROWTH, _HARD = 2.0, 64.0
 #: Share by which weights may be scaled up where no bias satisfies the floors, as in `polish`.
 _SCALED = 1e-4
-#: Float64 numbers that a model needs at its peak for each record.
-_PER_RECORD = 16
+#: Float64 numbers that a member needs at its peak for each sample.
+_PER_SAMPLE = 16
 #: Numbers that are sorted at once.
 _SORTED = 2**26
 
@@ -43,7 +45,7 @@ class _Block(NamedTuple):
     """What is fixed for the models of some bags: (bags, C, floors), flattened."""
 
     table: Table
-    n_plus: int  # the first so many records are positive
+    n_plus: int  # the first so many samples are positive
     mass: Tensor  # (bags, n)
     bag: Tensor  # (p,)
     C: Tensor  # (p,)
@@ -57,8 +59,8 @@ class _Models(NamedTuple):
     point: Tensor  # (q, d + 1)
     lack: Tensor  # (q, n), 1 - margin
     share: Tensor  # (q, n), multipliers as shares of their bounds
-    factor: Tensor  # (q, n), what the bounds of the records are multiplied by
-    level: Tensor  # (q,), that of the chosen records
+    factor: Tensor  # (q, n), what the bounds of the samples are multiplied by
+    level: Tensor  # (q,), that of the chosen samples
 
 
 class _Best(NamedTuple):
@@ -72,28 +74,16 @@ class _Best(NamedTuple):
 def best_shift(
     edge: Tensor, n_plus: int, mass: Tensor, need: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Find the best bias of many models, and the records that their floors need.
+    r"""Find the best bias of many members, and the samples that their floors need.
 
-    The edge of a record is the bias at which its margin is 1; a positive record holds from there
-    on, a negative one up to there. Positive records come first and the sort is stable, so that of
-    records that tie, the last positive and the first negative one see all that hold.
+    The edge of a sample, (p, n), is the bias at which its margin is 1; a positive sample holds from
+    there on, a negative one up to there. The first ``n_plus`` samples are positive and the sort is
+    stable, so that of samples that tie, the last positive and the first negative one see all that
+    hold. ``mass`` (p, n) are multiplicities, ``need`` (p, 3) the mass that must have its margin:
+    positives, negatives, all.
 
-    Parameters
-    ----------
-    edge : tensor of shape (p, n)
-    n_plus : int
-        The first so many records are positive.
-    mass : tensor of shape (p, n)
-        Multiplicities.
-    need : tensor of shape (p, 3)
-        Mass that must have its margin: positives, negatives, all.
-
-    Returns
-    -------
-    shift, loss : tensors of shape (p,)
-        The bias and the sum of the slacks; infinite where no bias satisfies the floors.
-    chosen : tensor of bool, shape (p, n)
-        The records nearest to their margin, as many as the floors need.
+    Returns the bias and the sum of the slacks, (p,), infinite where no bias satisfies the floors,
+    and which samples are nearest to their margin, as many as the floors need, (p, n).
     """
     edge, order = torch.sort(edge, dim=1, stable=True)
     weight, is_plus = mass.gather(1, order).to(edge.dtype), order < n_plus
@@ -132,7 +122,7 @@ def _judge(block: _Block, models: _Models) -> tuple[Tensor, Tensor, Tensor]:
         shift, loss, chosen = best_shift(edge, block.n_plus, mass, need)
         stuck = torch.nonzero(loss.isinf())[:, 0]
         if len(stuck):
-            # Larger weights: y - f(x) becomes y - (1 + s)f(x), what all records share aside.
+            # Larger weights: y - f(x) becomes y - (1 + s)f(x), what all samples share aside.
             edge = edge[stuck].mul_(1.0 + _SCALED)
             edge[:, : block.n_plus] -= _SCALED
             edge[:, block.n_plus :] += _SCALED
@@ -156,7 +146,7 @@ def _note(block: _Block, models: _Models, best: _Best) -> Tensor:
 def _solve(
     block: _Block, models: _Models, chosen: Tensor, index: Tensor, growth: float, tol: float
 ) -> tuple[_Models, Tensor]:
-    """Raise the bounds that some models have for the chosen records, and solve.
+    """Raise the bounds that some models have for the chosen samples, and solve.
 
     Returns these models and their dual values.
     """
@@ -168,7 +158,7 @@ def _solve(
     step = min(max(120.0 / point.shape[1], 0.5), 3.0)
     order = torch.arange(len(place), device=place.device)
     state = Models(
-        Records(base, share, lack), order, C, point, torch.full_like(C, step), 0 * order, order >= 0
+        Samples(base, share, lack), order, C, point, torch.full_like(C, step), 0 * order, order >= 0
     )
     # The shares are free to be filled in: the steps go on with copies of those still open.
     results = Results(torch.empty_like(point), share)
@@ -203,7 +193,7 @@ def _solve_block(block: _Block, point: Tensor, gap: Tensor) -> _Best:
                 continue
             growth, tol = (_HARD, _TOL) if is_last else (_GROWTH, _ROUGH)
             some, dual = _solve(block, models, chosen, index, growth, tol)
-            # Floors that need all records of a class or none: the penalised problem is a
+            # Floors that need all samples of a class or none: the penalised problem is a
             # relaxation, so that its dual value is a bound.
             proven = torch.where(convex[some.place], dual, 0.0)
             best.bound[some.place] = best.bound[some.place].maximum(proven)
@@ -216,34 +206,33 @@ def _solve_block(block: _Block, point: Tensor, gap: Tensor) -> _Best:
 
 
 def _is_convex(block: _Block) -> Tensor:
-    """Whether every floor needs all of its records or none, (p,)."""
+    """Whether every floor needs all of its samples or none, (p,)."""
     mass = block.mass.to(block.C.dtype)
     groups = (mass[:, : block.n_plus], mass[:, block.n_plus :], mass)
-    # Without its lightest record no group has the mass that it needs.
+    # Without its lightest sample no group has the mass that it needs.
     least = [m.masked_fill(m == 0.0, torch.inf).amin(1) for m in groups]
     rest = torch.stack([m.sum(1) - x for m, x in zip(groups, least, strict=True)], 1)[block.bag]
     return ((block.need == 0.0) | (block.need > rest)).all(1)
 
 
 def find_points(
-    rows: Any,
-    signs: Array,
+    rows: Rows,
+    signs: Floats,
     counts: Any,
-    grid: Array,
-    needs: Array,
+    grid: Floats,
+    needs: Floats,
     plain: Ensemble,
     device: torch.device,
-) -> Iterator[tuple[slice, Array, Array]]:
+) -> Iterator[tuple[slice, Floats, Floats]]:
     """Find good points of the constrained SVMs of all bags, a block of bags at a time.
 
     Parameters
     ----------
     rows : array or CSR matrix of shape (n, d)
-    signs : array of shape (n,)
-        Labels in {-1.0, +1.0}.
+    signs, grid : arrays of shapes (n,) and (n_C,)
+        Labels in {-1.0, +1.0}, values of C.
     counts : array of shape (n_bags, n)
         Multiplicities.
-    grid : array of shape (n_C,)
     needs : array of shape (n_bags, n_floors, 3)
         Mass that must have its margin: positives, negatives, all.
     plain : Ensemble
@@ -260,32 +249,30 @@ def find_points(
     bound : array of shape (bags, n_C, n_floors)
         Proven lower bounds.
     """
-    dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
     order = np.argsort(-signs, kind="stable")
     y = moved(signs[order], device)
     budget = memory_budget(device) // PRODUCTS_SHARE
-    table = make_table(moved(dense[order], device), y, torch.ones_like(y), budget)
+    table = make_table(moved(as_array(rows)[order], device), y, torch.ones_like(y), budget)
     n_plus, (n_bags, n_floors, _) = int((signs > 0.0).sum()), needs.shape
     n, width = table.rows.shape
-    size = block_size(n, width, len(grid) * n_floors, n_bags, device, _PER_RECORD)
-    first = 0
-    while first < n_bags:
-        part = slice(first, min(first + size, n_bags))
-        try:
-            found = _fit_part(table, n_plus, counts[part][:, order], grid, needs[part], plain, part)
-        except torch.cuda.OutOfMemoryError:
-            if size == 1:
-                raise
-            size = -(-size // 2)
-            torch.cuda.empty_cache()
-            continue
+    size = block_size(n, width, len(grid) * n_floors, n_bags, device, _PER_SAMPLE)
+
+    def fit(part: slice) -> tuple[Floats, Floats]:
+        return _fit_part(table, n_plus, counts[part][:, order], grid, needs[part], plain, part)
+
+    for part, found in in_blocks(fit, n_bags, size):
         yield part, *found
-        first = part.stop
 
 
 def _fit_part(
-    table: Table, n_plus: int, counts: Any, grid: Array, needs: Array, plain: Ensemble, part: slice
-) -> tuple[Array, Array]:
+    table: Table,
+    n_plus: int,
+    counts: Any,
+    grid: Floats,
+    needs: Floats,
+    plain: Ensemble,
+    part: slice,
+) -> tuple[Floats, Floats]:
     device, (n_bags, n_floors, _) = table.rows.device, needs.shape
     shape = (n_bags, len(grid), n_floors)
     mass = torch.as_tensor(counts, device=device)

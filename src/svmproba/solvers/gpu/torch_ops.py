@@ -1,6 +1,6 @@
-r"""What the batched Newton steps do with every record of every model, in plain torch.
+r"""What the batched Newton steps do with every sample of every member, in plain torch.
 
-Three operations read and write arrays of shape (models, records); everything else is small or a
+Three operations read and write arrays of shape (models, samples); everything else is small or a
 matrix product. :mod:`~svmproba.solvers.gpu.triton_ops` has the same three, each in one pass.
 All write :math:`x = \mathrm{clip}(\beta + s\,l, 0, 1)` for shares :math:`\beta`, penalties
 :math:`s` and lacks :math:`l`.
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
 TRIALS, FLAT, NARROW = 24, 0.3, 0.1
 
 
-class Records(NamedTuple):
-    """State of the records in every model, (p, n) each; share and lack are written in place."""
+class Samples(NamedTuple):
+    """State of the samples in every member, (p, n) each; share and lack are written in place."""
 
     base: Tensor  # bounds at C = 1
     share: Tensor  # multipliers as shares of their bounds
     lack: Tensor  # target - margin
 
 
-def clipped(records: Records, penalty: Tensor) -> Tensor:
+def clipped(samples: Samples, penalty: Tensor) -> Tensor:
     """Return x, (p, n)."""
-    return torch.addcmul(records.share, records.lack, penalty[:, None]).clamp_(0.0, 1.0)
+    return torch.addcmul(samples.share, samples.lack, penalty[:, None]).clamp_(0.0, 1.0)
 
 
-def evaluate(records: Records, penalty: Tensor) -> tuple[Tensor, Tensor]:
+def evaluate(samples: Samples, penalty: Tensor) -> tuple[Tensor, Tensor]:
     """Return the multipliers at C = 1, (p, n), and the hinge sums at C = 1, (p,)."""
-    hinge = records.lack.clamp(min=0.0).mul_(records.base).sum(1)
-    return clipped(records, penalty).mul_(records.base), hinge
+    hinge = samples.lack.clamp(min=0.0).mul_(samples.base).sum(1)
+    return clipped(samples, penalty).mul_(samples.base), hinge
 
 
 def move(
-    records: Records, ready: Tensor, penalty: Tensor, new_penalty: Tensor
+    samples: Samples, ready: Tensor, penalty: Tensor, new_penalty: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Make x the shares of the models that are ready; clip again, with the new penalties.
 
-    Returns the multipliers at C = 1 and the bounds at C = 1 of the records between their bounds
+    Returns the multipliers at C = 1 and the bounds at C = 1 of the samples between their bounds
     (0 for the others), both (p, n).
     """
-    x = clipped(records, penalty)
-    torch.where(ready[:, None], x, records.share, out=records.share)
-    x = clipped(records, new_penalty)
-    inner = torch.mul((x > 0.0) & (x < 1.0), records.base).to(x.dtype)
-    return x.mul_(records.base), inner
+    x = clipped(samples, penalty)
+    torch.where(ready[:, None], x, samples.share, out=samples.share)
+    x = clipped(samples, new_penalty)
+    inner = torch.mul((x > 0.0) & (x < 1.0), samples.base).to(x.dtype)
+    return x.mul_(samples.base), inner
 
 
 def line_search(
-    records: Records,
+    samples: Samples,
     change: Tensor,
     penalty: Tensor,
     C: Tensor,
@@ -65,25 +65,12 @@ def line_search(
 ) -> Tensor:
     """Find step lengths in (0, 1] with slopes well below the first ones (Illinois), and go there.
 
-    Parameters
-    ----------
-    records : Records
-    change : tensor of shape (p, n)
-        Change of the lacks along the direction.
-    penalty, C : tensors of shape (p,)
-    first : tensor of shape (p,)
-        Slopes at 0; where they are 0, the step is 1.
-    a0, a1 : tensors of shape (p,)
-        Slopes of the quadratic term at 0, and their growth.
-
-    Returns
-    -------
-    tensor of shape (p,)
-        Step lengths.
+    ``change`` (p, n) is that of the lacks along the direction. All others are (p,): the first
+    slopes, where 0 means a step of 1, and the slopes ``a0 + step * a1`` of the quadratic term.
     """
-    start = torch.addcmul(records.share, records.lack, penalty[:, None])
+    start = torch.addcmul(samples.share, samples.lack, penalty[:, None])
     speed = change * penalty[:, None]
-    weighted = (change * records.base).mul_(C[:, None])
+    weighted = (change * samples.base).mul_(C[:, None])
     left, right = torch.zeros_like(first), torch.ones_like(first)
     low, high, tau = first.clone(), torch.zeros_like(first), torch.ones_like(first)
     flat, going = FLAT * first.abs(), first < 0.0
@@ -105,5 +92,5 @@ def line_search(
         tau = torch.where(going, inside, torch.where(narrow, left, tau))
         if not bool(going.any()):
             break
-    records.lack.addcmul_(change, tau[:, None])
+    samples.lack.addcmul_(change, tau[:, None])
     return tau

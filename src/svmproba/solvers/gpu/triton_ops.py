@@ -1,6 +1,6 @@
 """The operations of :mod:`~svmproba.solvers.gpu.torch_ops`, each one pass over memory (Triton).
 
-One program works on one model. A line search reads the records once for each of its own trials,
+One program works on one member. A line search reads the samples once for each of its own trials,
 not for those of the slowest model, and nothing goes through the host.
 """
 
@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from svmproba.solvers.gpu.torch_ops import FLAT, NARROW, TRIALS, Records
+from svmproba.solvers.gpu.torch_ops import FLAT, NARROW, TRIALS, Samples
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -102,27 +102,27 @@ def _block(n: int) -> int:
     return min(_BLOCK, triton.next_power_of_2(n))
 
 
-def evaluate(records: Records, penalty: Tensor) -> tuple[Tensor, Tensor]:
+def evaluate(samples: Samples, penalty: Tensor) -> tuple[Tensor, Tensor]:
     """See :func:`svmproba.solvers.gpu.torch_ops.evaluate`."""
-    p, n = records.lack.shape
-    weighted, hinge = torch.empty_like(records.lack), torch.empty_like(penalty)
-    _evaluate[(p,)](*records, penalty, weighted, hinge, n, BLOCK=_block(n))
+    p, n = samples.lack.shape
+    weighted, hinge = torch.empty_like(samples.lack), torch.empty_like(penalty)
+    _evaluate[(p,)](*samples, penalty, weighted, hinge, n, BLOCK=_block(n))
     return weighted, hinge
 
 
 def move(
-    records: Records, ready: Tensor, penalty: Tensor, new_penalty: Tensor
+    samples: Samples, ready: Tensor, penalty: Tensor, new_penalty: Tensor
 ) -> tuple[Tensor, Tensor]:
     """See :func:`svmproba.solvers.gpu.torch_ops.move`."""
-    p, n = records.lack.shape
-    weighted, inner = torch.empty_like(records.lack), torch.empty_like(records.lack)
+    p, n = samples.lack.shape
+    weighted, inner = torch.empty_like(samples.lack), torch.empty_like(samples.lack)
     moves = ready.to(torch.int8)
-    _move[(p,)](*records, moves, penalty, new_penalty, weighted, inner, n, BLOCK=_block(n))
+    _move[(p,)](*samples, moves, penalty, new_penalty, weighted, inner, n, BLOCK=_block(n))
     return weighted, inner
 
 
 def line_search(
-    records: Records,
+    samples: Samples,
     change: Tensor,
     penalty: Tensor,
     C: Tensor,
@@ -131,10 +131,10 @@ def line_search(
     a1: Tensor,
 ) -> Tensor:
     """See :func:`svmproba.solvers.gpu.torch_ops.line_search`."""
-    p, n = records.lack.shape
+    p, n = samples.lack.shape
     tau = torch.empty_like(first)
     _line_search[(p,)](
-        *records, change, penalty, C, first, a0, a1, tau, n,
+        *samples, change, penalty, C, first, a0, a1, tau, n,
         TRIALS=TRIALS, FLAT=FLAT, NARROW=NARROW, BLOCK=_block(n),
     )  # fmt: skip
     return tau

@@ -1,9 +1,9 @@
 r"""Newton directions: solve :math:`(E + \sigma A_J^\top\Omega A_J)\,p = -g`.
 
-:math:`E` is the identity with a zero for the unpenalised bias, :math:`J` the set of records
+:math:`E` is the identity with a zero for the unpenalised bias, :math:`J` the set of samples
 strictly between their bounds, :math:`\Omega` their relative penalties. Two ways:
 
-* *primal*: Cholesky of the matrix itself; its Gram part is updated only by the records that
+* *primal*: Cholesky of the matrix itself; its Gram part is updated only by the samples that
   entered or left :math:`J`, and while these are few, so is its factor;
 * *dual*: the bordered system of size :math:`|J|` (Woodbury) on the shared kernel matrix, for wide
   rows.
@@ -100,7 +100,7 @@ def apply_updates(updates, n, x, y):
 
 @njit(**ONCE)
 def update_factor(table, sigma, index, weight, changed, u, updates, n, y):
-    r"""Note the records that entered or left the matrix since it was factored as U'U.
+    r"""Note the samples that entered or left the matrix since it was factored as U'U.
 
     With :math:`z_t` and :math:`\delta_t` of the terms :math:`s_ta_ta_t^\top` noted before,
     its inverse is :math:`U^{-1}(I-\sum_tz_tz_t^\top/\delta_t)U^{-\top}` (Sherman and Morrison).
@@ -138,7 +138,7 @@ def primal_system(d, sigma, gram, square):
 
 @njit(**ONCE)
 def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, square, x, y):
-    r"""Write the system in the space of the inner records (Woodbury).
+    r"""Write the system in the space of the inner samples (Woodbury).
 
     With :math:`M = K_{JJ}+(\sigma\Omega)^{-1}` and :math:`p_w = A_J^\top x - g_w` it is
     :math:`Mx + p_by_J = A_Jg_w,\ y_J^\top x = g_b`: two right-hand sides, the product and
@@ -165,11 +165,11 @@ def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, squa
     return size
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def sync_gram(table, penalty, inner, n_inner, member, in_gram, listed, count, index, sign, gram):
-    """Bring the Gram matrix up to date: take out the records that left J, add those that entered.
+    """Bring the Gram matrix up to date: take out the samples that left J, add those that entered.
 
-    ``listed[:count[0]]`` are the records in it.
+    ``listed[:count[0]]`` are the samples in it.
     """
     changed, kept = np.uint64(0), np.uint64(0)  # lists without branches: see newton
     for a in range(count[0]):

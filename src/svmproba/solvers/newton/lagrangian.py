@@ -7,8 +7,8 @@ For multipliers :math:`\alpha` and penalties :math:`\sigma_i` the inner problem 
    h_i = \sigma_i(t_i - a_i^\top v) + \alpha_i,\quad \alpha_i^+ = \mathrm{clip}(h_i, 0, c_i),
 
 smooth and piecewise quadratic, with gradient :math:`(w, 0) - A^\top\alpha^+` and generalised
-Hessian :math:`E + A_J^\top\Sigma A_J`. The penalties are proportional to the bounds, so a record
-of multiplicity two acts as two records. Every Newton step also yields a primal and a dual value,
+Hessian :math:`E + A_J^\top\Sigma A_J`. The penalties are proportional to the bounds, so a sample
+of multiplicity two acts as two samples. Every Newton step also yields a primal and a dual value,
 so the loop stops at the first point whose relative gap is small enough, converged or not.
 """
 
@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
-from numba.core import types
+from numba import njit, types
 from numba.extending import overload
 
+from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT, ONCE, OVERLOAD
 from svmproba.solvers.core.rows import aligned, rows_add, rows_dot, whole
 from svmproba.solvers.newton.directions import (
@@ -33,7 +33,7 @@ from svmproba.solvers.newton.directions import (
     sync_gram,
     update_factor,
 )
-from svmproba.solvers.problem import Array, Problem, class_scales, relative_gap
+from svmproba.solvers.problem import Problem, class_scales, relative_gap
 
 #: Columns up to which the Newton matrix is formed and factored.
 DIRECT_WIDTH = 400
@@ -47,19 +47,19 @@ _GROWTH, _HARD_GROWTH = 1.5, 4.0
 class State(NamedTuple):
     """Work space of one bag, packed into few arrays: compiling is much faster that way."""
 
-    f: Array  # (7, n), by place in the bag, the last by record: see the names below
-    w: Array  # (8, n), by working row: see the names below
-    v: Array  # (10, width), vectors: see the names below
+    f: Floats  # (7, n), by place in the bag, the last by sample: see the names below
+    w: Floats  # (8, n), by working row: see the names below
+    v: Floats  # (10, width), vectors: see the names below
     i: Any  # (6, n + 1): working rows, inner rows, scratch, rows in the Gram matrix, the bag, the
     #         working rows' places in it; unsigned, or compiled code asks of every index whether it
     #         counts from the end
-    b: Any  # (5, n), by record: between its bounds, in the Gram matrix; by place in the bag: fixed
+    b: Any  # (5, n), by sample: between its bounds, in the Gram matrix; by place in the bag: fixed
     #         at its bound, new there or no longer, working
-    scratch: Array  # (2, max(n, width) or a little more)
-    gram: Array  # (width, width) or (0, 0)
-    square: Array  # large enough for either direction
-    updates: Array  # (limit + 1, width): changes of the factor, their pivots; see directions
-    linear: Array  # (5,): linear terms of the records fixed at their bound, now and at C = 1;
+    scratch: Floats  # (2, max(n, width) or a little more)
+    gram: Floats  # (width, width) or (0, 0)
+    square: Floats  # large enough for either direction
+    updates: Floats  # (limit + 1, width): changes of the factor, their pivots; see directions
+    linear: Floats  # (5,): linear terms of the samples fixed at their bound, now and at C = 1;
     #                the penalty in the factor, 0 when there is none
     count: Any  # (3,): rows in the Gram matrix, inner rows, updates
 
@@ -71,7 +71,7 @@ ALPHA, MARGIN, LAST, PREDICTED, TARGET, BASE, PENALTY = range(7)
 # the direction, bound, penalty at sigma = 1, target.
 W_ALPHA, W_NEW, W_SUMMED, W_LACK, W_CHANGE, W_BOUND, W_PENALTY, W_TARGET = range(8)
 # Point, gradient, direction, point before the round; sums of the multipliers by class: all, of the
-# records fixed at their bound, and of these at C = 1.
+# samples fixed at their bound, and of these at C = 1.
 POINT, GRADIENT, DIRECTION, LAST_POINT = range(4)
 PLUS, MINUS, FIXED_PLUS, FIXED_MINUS, BASE_PLUS, BASE_MINUS = range(4, 10)
 ROWS, INNER, INDEX, LISTED, BAG, PLACES = range(6)
@@ -104,12 +104,12 @@ def new_state(problem: Problem, width: int, widest: int = DIRECT_WIDTH) -> State
 
 
 def clear(state: State) -> None:
-    """Forget the last bag. Compiled, this would cost more time than it will ever save."""
+    """Forget the last bag. Not compiled: that would cost more time than it saves."""
     for part in (state.v, state.gram, state.b, state.f[: MARGIN + 1], state.linear, state.count):
         part[...] = 0
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _hard_scale(state, n_rows):
     """Factor of v that makes every hard margin hold; 1 when no factor does."""
     scale = 1.0
@@ -167,16 +167,17 @@ def _evaluate(problem, state, n_plus, n_rows, sigma, hard):
     """
     d, linear, v = problem.d, state.linear, state.v[POINT]
     plus, minus = state.v[PLUS], state.v[MINUS]
+    fixed_plus, fixed_minus = state.v[FIXED_PLUS], state.v[FIXED_MINUS]
     scale = _hard_scale(state, n_rows) if hard else 1.0
     hinge, product = _clip(state, n_rows, sigma, scale)
     state.count[N_INNER] = 0
     up = linear[0] + _class_sums(problem, state, np.int64(0), n_plus, plus)
     down = linear[1] + _class_sums(problem, state, n_plus, n_rows, minus)
     x, y = class_scales(plus[d], -minus[d])
-    length, at_bound, norm = 0.0, (state.v[FIXED_PLUS, d] + state.v[FIXED_MINUS, d]) * v[d], 0.0
+    length, norm, at_bound = 0.0, 0.0, (fixed_plus[d] + fixed_minus[d]) * v[d]
     for k in range(d):
         length += v[k] * v[k]
-        at_bound += (state.v[FIXED_PLUS, k] + state.v[FIXED_MINUS, k]) * v[k]
+        at_bound += (fixed_plus[k] + fixed_minus[k]) * v[k]
         s = x * plus[k] + y * minus[k]
         norm += s * s
     primal = 0.5 * scale * scale * length + hinge + linear[0] + linear[1] - scale * at_bound
@@ -206,18 +207,18 @@ def _line_search(state, n_rows, sigma, first, a0, a1):
     return tau
 
 
-# A name for compiled code only, as those in rows.
-
-
 def _by_inner(problem, state, sigma):  # pragma: no cover
-    """Find the direction in the space of the inner records if rows are wide; say whether so."""
+    """Find the direction in the space of the inner samples, if there is a kernel matrix.
+
+    For compiled code only, as the functions in `core.rows`. Returns whether it did.
+    """
     raise NotImplementedError
 
 
 @overload(_by_inner, jit_options=OVERLOAD)
 def _by_inner_of(problem, state, sigma):
     if isinstance(problem.types[problem.fields.index("kernel")], types.NoneType):
-        return lambda problem, state, sigma: False  # nothing of what follows is compiled
+        return lambda problem, state, sigma: False  # the rest is not even compiled
 
     def by_inner(problem, state, sigma):
         d, g, p = problem.d, state.v[GRADIENT], state.v[DIRECTION]
@@ -290,24 +291,26 @@ def newton_steps(problem, state, n_plus, n_rows, sigma, hard, tol, max_steps, st
     """
     d, v, g, p = problem.d, state.v[POINT], state.v[GRADIENT], state.v[DIRECTION]
     rows, lack, change = state.i[ROWS], state.w[W_LACK], state.w[W_CHANGE]
+    plus, minus = state.v[PLUS], state.v[MINUS]
+    fixed_plus, fixed_minus = state.v[FIXED_PLUS], state.v[FIXED_MINUS]
     for k in range(v.shape[0]):
-        state.v[PLUS, k] = state.v[FIXED_PLUS, k]
-        state.v[MINUS, k] = state.v[FIXED_MINUS, k]
+        plus[k] = fixed_plus[k]
+        minus[k] = fixed_minus[k]
     steps, inner_steps = 0, 0
     while True:
         primal, dual, open_part, scale = _evaluate(problem, state, n_plus, n_rows, sigma, hard)
         if relative_gap(primal, dual) <= tol or steps >= max_steps or stop[0]:
             return primal, dual, scale, steps, sigma
         residual, length = 0.0, 0.0
-        g[d] = -state.v[PLUS, d] - state.v[MINUS, d]
+        g[d] = -plus[d] - minus[d]
         for k in range(d):
-            g[k] = v[k] - state.v[PLUS, k] - state.v[MINUS, k]
+            g[k] = v[k] - plus[k] - minus[k]
             residual += g[k] * g[k]
             length += v[k] * v[k]
         rest = primal - dual - open_part
         ready = 0.5 * residual <= open_part and rest <= 2.0 * open_part
         if hard:  # the gap is no guide while a hard margin is violated: nearly solve, then push
-            balanced = abs(g[d]) <= 1e-2 * (state.v[PLUS, d] - state.v[MINUS, d])
+            balanced = abs(g[d]) <= 1e-2 * (plus[d] - minus[d])
             ready = (residual <= 1e-4 * length and balanced) or inner_steps >= 20
         if inner_steps > 0 and ready:
             for a in range(n_rows):
@@ -318,14 +321,14 @@ def newton_steps(problem, state, n_plus, n_rows, sigma, hard, tol, max_steps, st
             continue
         _direction(problem, state, sigma)
         first, a0, a1 = g[d] * p[d], 0.0, 0.0
-        a0 -= (state.v[FIXED_PLUS, d] + state.v[FIXED_MINUS, d]) * p[d]
+        a0 -= (fixed_plus[d] + fixed_minus[d]) * p[d]
         for k in range(d):
             first += g[k] * p[k]
-            a0 += (v[k] - state.v[FIXED_PLUS, k] - state.v[FIXED_MINUS, k]) * p[k]
+            a0 += (v[k] - fixed_plus[k] - fixed_minus[k]) * p[k]
             a1 += p[k] * p[k]
         if not first < 0.0:
-            # At a minimum, only the multipliers can still move. Otherwise rounding has eaten the
-            # direction, or it is no number: stay here.
+            # At a minimum, only the multipliers can still move. Otherwise rounding has spoilt the
+            # direction, or it is NaN: stay here.
             steps = steps + 1 if ready and inner_steps == 0 else max_steps
             inner_steps = 1
             continue

@@ -1,14 +1,14 @@
-"""CPU engine for tables of moderate width: Newton paths over the grid of C.
+"""Newton paths over the grid of C, for tables of moderate width.
 
 One call follows an increasing grid of C for one bag. What makes it fast:
 
 * *prediction*: the step of the full-sample solution from one C to the next is added to the bag's
   own solution, and multipliers between their bounds grow as the full sample's do;
-* *working rows*: records far from their margin keep their multiplier at 0 or at the bound; only
-  the others are visited. All records are checked at the end, and if a fixed one has crossed, the
-  step is cut back by a line search over all records and the working rows are chosen anew;
+* *working rows*: samples far from their margin keep their multiplier at 0 or at the bound; only
+  the others are visited. All samples are checked at the end, and if a fixed one has crossed, the
+  step is cut back by a line search over all samples and the working rows are chosen anew;
 * *steps*: see :mod:`~svmproba.solvers.newton.lagrangian` and
-:mod:`~svmproba.solvers.newton.directions`.
+  :mod:`~svmproba.solvers.newton.directions`.
 """
 
 from __future__ import annotations
@@ -18,42 +18,18 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from svmproba.solvers.core.compiled import JIT, lean_entry
+from svmproba._types import Floats
+from svmproba.solvers.core.compiled import JIT, ONCE, lean_entry
 from svmproba.solvers.core.rows import rows_add, rows_dot
-from svmproba.solvers.newton.lagrangian import (
-    ALPHA,
-    AT_BOUND,
-    BAG,
-    BASE,
-    BASE_PLUS,
-    FIXED_PLUS,
-    INDEX,
-    INNER,
-    LAST,
-    LAST_POINT,
-    MARGIN,
-    MEMBER,
-    N_INNER,
-    PENALTY,
-    PLACES,
-    POINT,
-    PREDICTED,
-    ROWS,
-    TARGET,
-    TURNED,
-    W_ALPHA,
-    W_BOUND,
-    W_LACK,
-    W_NEW,
-    W_PENALTY,
-    W_SUMMED,
-    W_TARGET,
-    WORKS,
-    newton_steps,
-)
-from svmproba.solvers.problem import Array, relative_gap
+from svmproba.solvers.problem import relative_gap
 
-#: Newton steps for one model before it is given up (and reported with the gap it has).
+from svmproba.solvers.newton.lagrangian import (  # isort: skip
+    ALPHA, AT_BOUND, BAG, BASE, BASE_PLUS, FIXED_PLUS, INDEX, INNER, LAST, LAST_POINT, MARGIN,
+    MEMBER, N_INNER, PENALTY, PLACES, POINT, PREDICTED, ROWS, TARGET, TURNED, W_ALPHA, W_BOUND,
+    W_LACK, W_NEW, W_PENALTY, W_SUMMED, W_TARGET, WORKS, newton_steps,
+)  # fmt: skip
+
+#: Newton steps for one member before it is left with the gap it has.
 MAX_STEPS = 400
 #: Newton steps on working rows before all rows are looked at again.
 _ROUND_STEPS = 10
@@ -66,16 +42,15 @@ _LARGE = 1e300
 class Guide(NamedTuple):
     """Prediction from the full sample, by C; empty steps mean a cold start."""
 
-    step: Array  # (n_C, width), change of v from the C before
-    margins: Array  # (n_C, n), change of the margins
-    growth: Array  # (n_C,), growth of the multipliers between their bounds
-    width: Array  # (n_C,), half width of the working rows
+    step: Floats  # (n_C, width), change of v from the C before
+    margins: Floats  # (n_C, n), change of the margins
+    growth: Floats  # (n_C,), growth of the multipliers between their bounds
+    width: Floats  # (n_C,), half width of the working rows
 
 
-# The loops below go through all records of a bag, by their places in it, and nearly all vectorise.
-# Those that list some of them do so without branches: which record is drawn, works or changes
-# sides is hard to foresee, and a wrong guess costs more than the record. Lists are written to in
-# any case, and count what belongs there.
+# The loops below go through all samples of a bag, by their places in it, and nearly all vectorise.
+# Those that list some of them do so without branches, because a mispredicted branch costs more than
+# a sample: every sample is written to the list, and the length grows only if it belongs there.
 
 
 @njit(**JIT)
@@ -93,14 +68,14 @@ def _begin(problem, state, base):
         state.f[TARGET, a], state.f[BASE, a] = problem.targets[bag[a]], x
         largest = max(largest, x if x < np.inf else 0.0)
     for i in range(base.shape[0]):
-        # A hard margin is penalised as much as the most costly record.
+        # A hard margin is penalised as much as the most costly sample.
         state.f[PENALTY, i] = min(base[i], largest)
     return np.int64(m), np.int64(m_plus)
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _sort_out(state, m, C, width):
-    """Say which records work; fix the others at 0 or at their bound."""
+    """Mark the working rows; fix the other samples at 0 or at their bound."""
     alpha, margin, target, base = state.f[ALPHA], state.f[MARGIN], state.f[TARGET], state.f[BASE]
     at_bound, turned, works = state.b[AT_BOUND], state.b[TURNED], state.b[WORKS]
     for a in range(m):
@@ -147,9 +122,9 @@ def _choose_rows(problem, state, m, m_plus, C, width):
     return np.int64(n_plus), np.int64(n_rows)
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _crossed(state, m, C):
-    """Loss that the fixed records on the wrong side add to the primal value."""
+    """Loss that the fixed samples on the wrong side add to the primal value."""
     alpha, margin, target, base = state.f[ALPHA], state.f[MARGIN], state.f[TARGET], state.f[BASE]
     wrong = 0.0
     for a in range(m):
@@ -160,7 +135,7 @@ def _crossed(state, m, C):
 
 @njit(**JIT)
 def _cut_back(problem, state, m, C):
-    """Go back from the new point towards the last one, to the minimum over all records."""
+    """Go back from the new point towards the last one, to the minimum over all samples."""
     v, point, target, base = state.v[LAST_POINT], state.v[POINT], state.f[TARGET], state.f[BASE]
     margins, new = state.f[LAST], state.f[MARGIN]
     a0, a1 = 0.0, 0.0
@@ -193,7 +168,7 @@ def _predict(state, guide, m, grid, k):
     """Move the last solution to the next C; returns the penalty to start with."""
     alpha, margin, target, base = state.f[ALPHA], state.f[MARGIN], state.f[TARGET], state.f[BASE]
     guided = guide.step.shape[0] > 0
-    # The more columns, the more records are between their bounds at the end, and the smoother the
+    # The more columns, the more samples are between their bounds at the end, and the smoother the
     # start should be: at 300 columns a penalty of 1 takes half the steps of 6.
     sigma = min(max(240.0 / state.v.shape[1], 1.0), 6.0)
     if guided:
@@ -211,7 +186,7 @@ def _predict(state, guide, m, grid, k):
         for a in range(m):
             share = min(max(0.5 + sigma * (target[a] - margin[a]), 0.0), 1.0) if guided else 0.35
             alpha[a] = share * grid[k] * base[a] if base[a] < np.inf else 0.0
-    # A cold start begins with a wide smoothing: all records curve, a ridge regression.
+    # A cold start begins with a wide smoothing: all samples curve, a ridge regression.
     return sigma * grid[k] if guided or k > 0 else 0.3 * grid[k]
 
 
@@ -225,17 +200,15 @@ def solve_path(problem, state, base, grid, tol, guide, stop, coef, alphas, moved
     state : State
         Work space, overwritten; see :func:`~svmproba.solvers.newton.lagrangian.clear`.
     base : array of shape (n,)
-        Bounds at C = 1: 0 for absent records, infinite for hard margins.
+        Bounds at C = 1: 0 for absent samples, infinite for hard margins.
     grid : array of shape (n_C,)
     tol : float
-        Relative gap at which a model is left.
+        Relative gap at which a member is done.
     guide : Guide
     stop : array of one byte
-        Set to 1 by another thread to leave at once.
-    coef : array of shape (n_C, width)
-        Overwritten: weights, bias at column d.
-    alphas : array of shape (n_C, n)
-        Overwritten: multipliers.
+        Set to 1 by another thread to end at once.
+    coef, alphas : arrays of shapes (n_C, width) and (n_C, n)
+        Overwritten: weights with the bias at column d, and multipliers.
     moved : array of shape (n_C,)
         Overwritten: mean change of the margins from the prediction to the solution.
     """

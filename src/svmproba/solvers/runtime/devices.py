@@ -1,4 +1,4 @@
-"""Names of devices: where models are fitted and records are scored."""
+"""Names of devices: where members are fitted and samples are scored."""
 
 from __future__ import annotations
 
@@ -64,16 +64,9 @@ def resolve_device(name: str) -> torch.device | None:
 
 
 def memory_budget(device: torch.device) -> int:
-    """Bytes that one block of work may use: the same whatever else runs, so that results are too.
+    """Bytes that one block of work may use: a fixed size on torch's CPU, a share of a GPU's memory.
 
-    Parameters
-    ----------
-    device : torch.device
-
-    Returns
-    -------
-    int
-        A fixed size on torch's CPU, a share of the whole memory of a GPU.
+    It does not depend on what else runs, and so neither do the results.
     """
     if device.type == "cpu":
         return CPU_BYTES

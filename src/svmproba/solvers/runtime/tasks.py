@@ -1,8 +1,12 @@
 """Pieces of work as joblib tasks: what they share is sent once, what is lost is run again.
 
-Threads share everything. Processes, here or on other machines, get a :class:`Parcel` once each and
-a piece with every task. A worker that dies takes its pieces with it and nothing else: they are
-given to the others, and a result depends on its piece alone.
+Threads share everything. Processes, here or on other computers, get a :class:`Parcel` once each and
+a piece with every task. Pieces of a worker that dies are given to the others; a result depends on
+its piece alone.
+
+Undocumented names of joblib are used in this module alone: ``get_active_backend``, to run threads
+without joblib, and the attributes of its dask backend, because tasks sent by dask's own calls take
+half the time. Where one is missing, tasks go through ``joblib.Parallel``, with the same results.
 """
 
 from __future__ import annotations
@@ -15,8 +19,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objects
-from joblib.parallel import get_active_backend
+from joblib import Parallel, delayed, effective_n_jobs, parallel, wrap_non_picklable_objects
 
 from svmproba.solvers.runtime.threads import as_done
 
@@ -30,16 +33,9 @@ class Parcel:
     """Something large that all tasks need: pickled once, opened once by every worker process.
 
     Dask's workers get it before the first task, or with their only one; joblib's own processes
-    read a file.
-    The bytes are copied when the parcel is opened: arrays that lie where a message put them may be
-    read-only or out of line, and compiled code would be compiled anew for them.
-
-    Parameters
-    ----------
-    content : object
-        What the tasks get.
-    pack, unpack : callable
-        ``unpack(pack(content))`` is the content: what is cheap to make again need not travel.
+    read a file. The bytes are copied when the parcel is opened: arrays in a message may be
+    read-only or not aligned, and compiled code would be compiled anew for them.
+    ``unpack(pack(content))`` is the content: what is cheap to compute again need not be sent.
     """
 
     def __init__(
@@ -52,7 +48,7 @@ class Parcel:
     def payload(self) -> Any:
         """The packed content as an array of bytes."""
         packed = self._pack(self.content), self._pack, self._unpack
-        # Functions of scripts and notebooks are wrapped, as joblib does with those of its tasks.
+        # Functions of scripts and notebooks are wrapped, as joblib does for its tasks.
         wrapped = wrap_non_picklable_objects(packed, keep_wrapper=False)
         return np.frombuffer(pickle.dumps(wrapped, 5), np.uint8)
 
@@ -60,7 +56,7 @@ class Parcel:
         return _open, (self.token, self.payload)
 
     def __sizeof__(self) -> int:
-        # Asked for by dask, which otherwise takes the parcel for a small thing to send each time.
+        # Read by dask, which otherwise takes the parcel for small and sends it each time.
         return int(self.payload.nbytes)
 
 
@@ -87,30 +83,16 @@ def run_tasks(
 ) -> Iterator[tuple[int, Result]]:
     """Run ``task(content, piece)`` for all pieces, and again for those that a dead worker lost.
 
-    Parameters
-    ----------
-    task : callable
-        Picklable; it must not depend on anything but its arguments.
-    parcel : Parcel
-        The content.
-    pieces : iterable
-        Small: each travels with its task.
-    n_jobs : int, optional
-        As in joblib; threads unless ``joblib.parallel_config`` says otherwise.
-
-    Yields
-    ------
-    place : int
-        Which piece it was. Pieces come as they are done, in any order.
-    result : object
-        What the task returned.
+    The task must be picklable and depend on its arguments alone. Pieces are small: each is sent
+    with its task. ``n_jobs`` is joblib's; threads unless ``joblib.parallel_config`` says otherwise.
+    Yields the place of each piece and its result, as they are done, in any order.
     """
     backend, n_workers = _backend(), effective_n_jobs(n_jobs)
     if in_threads():
         yield from as_done(partial(task, parcel.content), pieces, n_workers)
         return
     send = partial(_by_joblib, n_jobs)
-    if hasattr(backend, "client") and n_workers > 1:
+    if _is_dask(backend) and n_workers > 1:
         send = partial(_by_dask, backend, n_workers)
     missing, in_vain = dict(enumerate(pieces)), 0
     while missing:
@@ -131,7 +113,15 @@ def in_threads() -> bool:
 
 
 def _backend() -> Any:
-    return get_active_backend(prefer="threads")[0]
+    """Return what joblib would run tasks by, None if it does not say."""
+    active = getattr(parallel, "get_active_backend", None)
+    return None if active is None else active(prefer="threads")[0]
+
+
+def _is_dask(backend: Any) -> bool:
+    """Whether it is joblib's dask backend, with the attributes that `_by_dask` reads."""
+    names = ("client", "submit_kwargs", "retrieval_context")
+    return all(hasattr(backend, name) for name in names)
 
 
 def _by_joblib(
@@ -152,11 +142,11 @@ def _by_dask(
     parcel: Parcel,
     pieces: list[tuple[int, Any]],
 ) -> Iterator[tuple[int, Result]]:
-    """Yield places and results from dask's workers. joblib's way there takes twice the time.
+    """Yield places and results from dask's workers.
 
-    All workers get the parcel first, because a task goes to one that has its data. With a task for
-    each worker the parcel goes along with the task, which costs less than sending it before. It
-    goes as bytes, for the scheduler opens what tasks bring.
+    All workers get the parcel first, because dask sends a task to a worker that has its data. With
+    one task for each worker the parcel is sent with the task, which costs less, and as bytes,
+    because the scheduler opens what tasks bring.
     """
     from dask.distributed import as_completed
 
@@ -167,7 +157,7 @@ def _by_dask(
         sent = client.scatter(parcel, broadcast=True, hash=False)
     options = {"pure": False, **backend.submit_kwargs}
     futures = [client.submit(_run, task, sent, place, piece, **options) for place, piece in pieces]
-    with backend.retrieval_context():  # a task that waits for others leaves them its place
+    with backend.retrieval_context():  # a task that waits for others gives up its slot
         for _, result in as_completed(futures, with_results=True):
             if isinstance(result, CancelledError):
                 raise result

@@ -1,4 +1,4 @@
-"""Threads of this process: results as they come, and BLAS that leaves them their cores."""
+"""Threads of this process: results as they come, and a limit on the threads of BLAS."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-#: Seconds after which a waiting thread looks up: Windows interrupts no endless wait.
-_LOOK_UP = 1.0
+#: Seconds after which a waiting thread wakes up: Windows does not interrupt an endless wait.
+_WAKE_UP = 1.0
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -25,24 +25,9 @@ def as_done(
 ) -> Iterator[tuple[int, Result]]:
     """Call a function for all items in threads; with one thread, in the calling one.
 
-    joblib looks for results every hundredth of a second, as long as a small fit or a prediction
-    takes in all.
-
-    Parameters
-    ----------
-    function : callable
-        Lets go of Python's lock, or threads are of no use.
-    items : iterable
-        Its arguments.
-    n_threads : int
-        Number of threads.
-
-    Yields
-    ------
-    place : int
-        Which item it was. Items come as they are done, in any order.
-    result : object
-        What the function returned.
+    joblib looks for results every hundredth of a second, which is as long as a small fit or a
+    prediction takes. The function must release Python's lock, or threads gain nothing. Yields the
+    place of each item and its result, as they are done, in any order.
 
     Examples
     --------
@@ -60,19 +45,19 @@ def as_done(
             future.add_done_callback(done.put)
         while places:
             try:
-                future = done.get(timeout=_LOOK_UP)
+                future = done.get(timeout=_WAKE_UP)
             except Empty:
                 continue
             yield places.pop(future), future.result()
     finally:
-        # After an error or Ctrl-C nobody waits for what still runs.
+        # After an error or Ctrl-C the results of what still runs are not used.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def interruptible(function: Callable[..., Result], *args: Any) -> Result:
-    """Call a function so that Ctrl-C is heard: compiled code does not look for signals.
+    """Call a function in a thread, so that Ctrl-C is noticed: compiled code ignores signals.
 
-    After it the function still runs; the caller tells it to stop.
+    After Ctrl-C the function still runs; the caller tells it to stop.
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*args)
@@ -85,7 +70,7 @@ def interruptible(function: Callable[..., Result], *args: Any) -> Result:
 
 @lru_cache(1)
 def _libraries(n_modules: int) -> Any:
-    """Look through all loaded libraries, some milliseconds; anew if a module was imported since."""
+    """Search all loaded libraries, some milliseconds; again if a module was imported since."""
     return ThreadpoolController()
 
 
@@ -96,9 +81,9 @@ _before: list[Any] = []
 
 @contextmanager
 def blas_threads(n: int = 1) -> Iterator[None]:
-    """Keep this process' linear algebra to some threads while any thread of it is in here.
+    """Limit the BLAS threads of this process while any of its threads is in this context.
 
-    The least number that is asked for at a time counts. The last to leave sets what was before.
+    The smallest limit counts. The last thread to leave restores what was before.
     """
     with _lock:
         if not _limits or n < min(_limits):

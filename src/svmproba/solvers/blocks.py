@@ -1,0 +1,120 @@
+"""Solve the bags of a block one after the other, certify every member, tally their scores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmproba._types import Floats
+from svmproba.solvers.methods import METHODS, Task, bounds_of, newton_serves
+from svmproba.solvers.newton.guide import no_guide
+from svmproba.solvers.newton.lagrangian import new_state
+from svmproba.solvers.problem import certify, stretch
+
+#: Memory that a running block may use for scores and multipliers. It takes a portion of its bags at
+#: a time, at least one, so that large blocks need no more memory than small ones.
+BLOCK_BYTES = 2**21
+
+
+class Ensemble(NamedTuple):
+    """Fitted members of some bags, and what was tallied from their scores on the training rows."""
+
+    coef: Floats  # (n_C, n_bags, d)
+    intercept: Floats  # (n_C, n_bags)
+    gap: Floats  # (n_C, n_bags), relative duality gaps
+    summed: Floats | None  # sum over the blocks of the tally's first result
+    stacked: Floats | None  # the tally's second results joined along their last axis, the bags
+
+
+class Collector:
+    """Joins the members of parts of the bags, which may come in any order."""
+
+    def __init__(self, n_grid: int, n_bags: int, d: int) -> None:
+        self._coef = np.empty((n_grid, n_bags, d))
+        self._intercept, self._gap = np.empty((2, n_grid, n_bags))
+        self._summed: Floats | None = None
+        self._stacked: dict[int, Floats] = {}
+
+    def add(self, first: int, part: Ensemble) -> None:
+        """Put the members of the bags from ``first`` on in their place."""
+        place = slice(first, first + part.gap.shape[1])
+        self._coef[:, place], self._intercept[:, place] = part.coef, part.intercept
+        self._gap[:, place] = part.gap
+        if part.summed is not None and part.stacked is not None:
+            self._summed = part.summed if self._summed is None else self._summed + part.summed
+            self._stacked[first] = part.stacked
+
+    def join(self) -> Ensemble:
+        """Return all members."""
+        parts = [self._stacked[first] for first in sorted(self._stacked)]
+        stacked = np.concatenate(parts, -1) if parts else None
+        return Ensemble(self._coef, self._intercept, self._gap, self._summed, stacked)
+
+
+def solve_block(task: Task, counts: Any, stop: Any) -> Ensemble:
+    """Solve some bags, counts (bags, n), unless ``stop`` is set meanwhile."""
+    problem, n_grid, (n_bags, n) = task.problem, task.grid.shape[0], counts.shape
+    size = min(n_bags, max(1, BLOCK_BYTES // (2 * 8 * n_grid * n)))  # bags a portion
+    # Used again for each portion: dask's workers give freed memory back, and new pages cost time.
+    coef = np.empty((size, n_grid, task.width))
+    alphas, scores = np.empty((2, size, n_grid, n))
+    space = METHODS[task.method].space(problem, task.width)
+    members = Collector(n_grid, n_bags, problem.d)
+    for first in range(0, n_bags, size):
+        if stop[0]:
+            break  # the result is not used
+        part = counts[first : first + size]
+        work = (coef[: len(part)], alphas[: len(part)], scores[: len(part)])
+        members.add(first, _solve_portion(task, space, part, stop, *work))
+    return members.join()
+
+
+def _solve_portion(
+    task: Task, space: Any, counts: Any, stop: Any, coef: Floats, alphas: Floats, scores: Floats
+) -> Ensemble:
+    """Solve some bags in the given memory."""
+    method, base = METHODS[task.method], bounds_of(task, counts)
+    for b in range(base.shape[0]):
+        method.solve(task, space, base[b], stop, (coef[b], alphas[b]))
+    w, bias, gap = _certified(task, base, coef, alphas, scores)
+    missed = np.flatnonzero((gap > task.tol).any(axis=1)).tolist() if newton_serves(task) else []
+    if missed and method.space is not new_state:
+        space = new_state(task.problem, task.width)
+    for b in missed:
+        again_w, again_bias, again_gap, score = solve_again(task, space, base[b : b + 1], stop)
+        better = again_gap < gap[b]
+        gap[b, better], scores[b, better] = again_gap[better], score[better]
+        w[b, better], bias[b, better] = again_w[better], again_bias[better]
+    tallied = (None, None) if task.tally is None else task.tally(scores, counts)
+    return Ensemble(w.transpose(1, 0, 2), bias.T, gap.T, *tallied)
+
+
+def solve_again(task: Task, space: Any, base: Floats, stop: Any) -> tuple[Floats, ...]:
+    """Solve one bag, bounds (1, n), by Newton steps from a cold start, to a third of the tolerance.
+
+    Returns weights, biases, gaps and scores of its members.
+    """
+    n_grid = task.grid.shape[0]
+    coef = np.empty((1, n_grid, task.width))
+    alphas, scores = np.empty((2, 1, n_grid, base.shape[1]))
+    plain = task._replace(tol=task.tol / 3.0, plan=no_guide(n_grid))
+    METHODS["newton"].solve(plain, space, base[0], stop, (coef[0], alphas[0]))
+    w, bias, gap = _certified(task, base, coef, alphas, scores)
+    return w[0], bias[0], gap[0], scores[0]
+
+
+def _certified(
+    task: Task, base: Floats, coef: Floats, alphas: Floats, scores: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Weights, biases and gaps of members; writes their scores.
+
+    A point that is not finite becomes the zero member, whose gap is large.
+    """
+    problem = task.problem
+    coef[~np.isfinite(coef).all(axis=-1)] = 0.0
+    w, bias = coef[..., : problem.d].copy(), coef[..., problem.d].copy()
+    stretch(w, bias, problem.targets, task.reach)
+    fixed = (task.rows, problem.signs, problem.targets, base, task.grid)
+    gap, _ = certify(*fixed, w, bias, alphas, scores, task.reach)
+    return w, bias, gap
