@@ -25,7 +25,7 @@ from svmproba._types import Floats, Rows
 from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.core.tables import kernel_products
 from svmproba.solvers.dual.coordinate_descent import solve_sweeps
-from svmproba.solvers.dual.smo import solve_pairs
+from svmproba.solvers.dual.smo import new_space, solve_pairs
 from svmproba.solvers.exact_path.homotopy import find_route, walk_path
 from svmproba.solvers.exact_path.pieces import new_walk
 from svmproba.solvers.newton.guide import learn_guide, no_guide
@@ -177,7 +177,7 @@ METHODS = {
     ),
     "smo": Method(
         lambda t: t.short,
-        _prepare_smo, new_state, _solve_smo,
+        _prepare_smo, new_space, _solve_smo,
     ),
     "coordinate descent": Method(
         lambda t: True,

@@ -1,64 +1,141 @@
-r"""Sequential minimal optimisation on a shared kernel matrix, for kernels.
+r"""Sequential minimal optimisation on a shared kernel matrix: the method for kernels.
 
 With signed multipliers :math:`\beta_i=\alpha_iy_i` the dual is
 :math:`\max\sum_i\beta_iy_it_i-\tfrac12\beta^\top K\beta` over boxes with :math:`\sum_i\beta_i=0`.
 A step moves one pair, :math:`\beta_i` up and :math:`\beta_j` down by the same amount: the steepest
-:math:`i`, and the :math:`j` that gains most to second order (Fan, Chen & Lin 2005). With
-:math:`F_i = y_it_i - f_i` nothing else is needed: the bias lies between the largest
-:math:`F` that may rise and the smallest that may fall, and the gap is
-:math:`\sum_ic_i\max(0, y_i(F_i-b)) - \sum_i\beta_iF_i`.
+:math:`i`, and the :math:`j` that gains most to second order [1]_. :math:`F_i = y_it_i - f_i` is
+all that is needed: the bias lies between the largest :math:`F` that may rise and the smallest that
+may fall, and the gap is :math:`\sum_ic_i\max(0, y_i(F_i-b)) - \sum_i\beta_iF_i`.
 
-The kernel matrix is computed once for all bags and all C, so a step costs two rows of it; the
-solution of one C, scaled by the best common factor, starts the next.
+The kernel matrix is computed once for all bags and all C. The solution of one C, scaled by the
+best common factor, starts the next.
+
+Speed is a matter of vector instructions. Compilers do not vectorise the search for a largest
+value, but they do vectorise ``LANES`` searches side by side: lane l holds the best of the samples
+l, l + LANES, l + 2 LANES, ... Arrays are therefore padded to a multiple of LANES, and contiguous.
+Rows of the kernel matrix are packed to the samples of the bag when a step first needs them: on
+the paper's tables that is one row in two to four.
+
+References
+----------
+.. [1] R.-E. Fan, P.-H. Chen and C.-J. Lin, *Working set selection using second order information
+   for training support vector machines*, Journal of Machine Learning Research 6, 2005.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT, entry
 from svmproba.solvers.core.rows import row_add
-from svmproba.solvers.problem import relative_gap
+from svmproba.solvers.problem import Problem, relative_gap
 
-#: Steps per sample and C before a member is left to Newton steps.
+#: Searches side by side. On rows of 576 samples 64 took 0.2 µs a pass, one search 0.76 µs.
+LANES = 64
+#: Steps for each sample and C before a member is left to Newton steps. The paper's tables need
+#: one with the rbf kernel.
 _STEPS_PER_SAMPLE = 100
+#: Steps between two looks at the gap.
+_LOOK = 64
+#: What keeps a sample out of a search.
+_FAR = 1e30
 
 
 @njit(**JIT)
-def _pair(kernel, diagonal, beta, low, high, F):
-    """Return the pair to move, (-1, -1) when none may, and the two ends of the bias."""
-    m = beta.shape[0]
-    top, bottom, i, j = -np.inf, np.inf, np.int64(-1), np.int64(-1)
-    for a in range(m):
-        if F[a] > top and beta[a] < high[a]:
-            top = F[a]
-            i = a
-        if F[a] < bottom and beta[a] > low[a]:
-            bottom = F[a]
-    if i >= 0:
-        row, best, own = kernel[i], 0.0, 1.0  # gains are compared as fractions: no division
-        for a in range(m):
-            rise = top - F[a]
-            curve = max(diagonal[i] + diagonal[a] - 2.0 * row[a], 1e-12)
-            if rise * rise * own > best * curve and rise > 0.0 and beta[a] > low[a]:
-                best = rise * rise
-                own = curve
-                j = a
-    return i, j, top, bottom
-
-
-@njit(**JIT)
-def _move(kernel, diagonal, beta, low, high, F, i, j):
-    """Best step of a pair inside its boxes."""
-    curve = max(diagonal[i] + diagonal[j] - 2.0 * kernel[i, j], 1e-12)
-    step = min((F[i] - F[j]) / curve, min(high[i] - beta[i], beta[j] - low[j]))
-    up, down = kernel[i], kernel[j]
-    # A bound that is reached is reached exactly: the sets above are found by comparison.
-    beta[i] = high[i] if step == high[i] - beta[i] else beta[i] + step
-    beta[j] = low[j] if step == beta[j] - low[j] else beta[j] - step
+def _shift(F, up, down, step):
     for a in range(F.shape[0]):
         F[a] -= step * (up[a] - down[a])
+
+
+@njit(**JIT)
+def _ends(F, no_rise, no_fall, highest, lowest):
+    """Largest F that may rise and smallest that may fall, in each lane."""
+    for lane in range(LANES):
+        highest[lane] = -_FAR
+    for lane in range(LANES):
+        lowest[lane] = _FAR
+    for start in range(0, F.shape[0], LANES):
+        part = F[start : start + LANES]
+        bar = no_rise[start : start + LANES]
+        for lane in range(LANES):
+            value = part[lane] - bar[lane]
+            highest[lane] = value if value > highest[lane] else highest[lane]
+        bar = no_fall[start : start + LANES]
+        for lane in range(LANES):
+            value = part[lane] + bar[lane]
+            lowest[lane] = value if value < lowest[lane] else lowest[lane]
+
+
+@njit(**JIT)
+def _gains(F, row, curves, own, top, no_fall, gains):
+    """Largest gain of a step that raises one multiplier and lowers another, in each lane."""
+    for lane in range(LANES):
+        gains[lane] = 0.0
+    for start in range(0, F.shape[0], LANES):
+        part, values = F[start : start + LANES], row[start : start + LANES]
+        bar, curve = no_fall[start : start + LANES], curves[start : start + LANES]
+        for lane in range(LANES):
+            slope = top - part[lane] - bar[lane]
+            slope = slope if slope > 0.0 else 0.0
+            bend = own + curve[lane] - 2.0 * values[lane]
+            bend = bend if bend > 1e-12 else 1e-12
+            gain = slope * slope / bend
+            gains[lane] = gain if gain > gains[lane] else gains[lane]
+
+
+@njit(**JIT)
+def _bar(beta, low, high, no_rise, no_fall, a):
+    """Note whether a multiplier may rise and fall."""
+    no_rise[a] = 0.0 if beta[a] < high[a] else _FAR
+    no_fall[a] = 0.0 if beta[a] > low[a] else _FAR
+
+
+@njit(**JIT)
+def _pack(kernel, signs, bag, packed, held, a):
+    """Copy a row of the kernel matrix at the samples of the bag, without signs, if not yet done."""
+    if not held[a]:
+        row, sign = kernel[bag[a]], signs[bag[a]]
+        for b in range(bag.shape[0]):
+            packed[a, b] = sign * row[bag[b]] * signs[bag[b]]
+        held[a] = True
+
+
+@njit(**JIT)
+def _steepest(F, no_rise, highest, lowest):
+    """Return the sample with the largest F that may rise, and both ends of the bias."""
+    best, bottom = 0, lowest[0]
+    for lane in range(1, LANES):
+        if highest[lane] > highest[best]:
+            best = lane
+        if lowest[lane] < bottom:
+            bottom = lowest[lane]
+    i = best
+    for a in range(best, F.shape[0], LANES):
+        if F[a] - no_rise[a] > F[i] - no_rise[i]:
+            i = a
+    return i, highest[best], bottom
+
+
+@njit(**JIT)
+def _partner(F, row, diagonal, own, top, no_fall, gains):
+    """Return the sample to lower, -1 where none gains."""
+    found = 0
+    for lane in range(1, LANES):
+        if gains[lane] > gains[found]:
+            found = lane
+    best, j = 0.0, np.int64(-1)
+    for a in range(found, F.shape[0], LANES):
+        slope = max(top - F[a] - no_fall[a], 0.0)
+        gain = slope * slope / max(own + diagonal[a] - 2.0 * row[a], 1e-12)
+        if gain > best:
+            best = gain
+            j = a
+    return j
 
 
 @njit(**JIT)
@@ -86,24 +163,79 @@ def _scale(y, t, beta, F, most):
         beta[a] *= factor
 
 
+@njit(**JIT)
+def _solve(
+    kernel, signs, bag, packed, held, y, t, diagonal, beta, low, high, F, tol, stop, bars, best
+):
+    """Take steps until the gap is closed; return the bias."""
+    m = F.shape[0]
+    highest, lowest, gains = best[0], best[1], best[2]
+    no_rise, no_fall = bars[0], bars[1]
+    for a in range(m):
+        _bar(beta, low, high, no_rise, no_fall, a)
+    bias = 0.0
+    for step in range(_STEPS_PER_SAMPLE * m):
+        _ends(F, no_rise, no_fall, highest, lowest)
+        i, top, bottom = _steepest(F, no_rise, highest, lowest)
+        if top <= -0.5 * _FAR or bottom >= 0.5 * _FAR:
+            return F[0]  # one class only: nothing may move
+        _pack(kernel, signs, bag, packed, held, i)
+        row, own = packed[i], diagonal[i]
+        _gains(F, row, diagonal, own, top, no_fall, gains)
+        j = _partner(F, row, diagonal, own, top, no_fall, gains)
+        if step % _LOOK == 0 or j < 0:
+            bias = 0.5 * (top + bottom)
+            if stop[0] or j < 0 or _gap(y, t, beta, low, high, F, bias) <= 0.85 * tol:
+                break
+        _pack(kernel, signs, bag, packed, held, j)
+        bend = max(own + diagonal[j] - 2.0 * row[j], 1e-12)
+        size = min((F[i] - F[j]) / bend, min(high[i] - beta[i], beta[j] - low[j]))
+        # A bound that is reached is reached exactly: `_bar` compares.
+        beta[i] = high[i] if size == high[i] - beta[i] else beta[i] + size
+        beta[j] = low[j] if size == beta[j] - low[j] else beta[j] - size
+        _bar(beta, low, high, no_rise, no_fall, i)
+        _bar(beta, low, high, no_rise, no_fall, j)
+        _shift(F, row, packed[j], size)
+    return bias
+
+
+class Space(NamedTuple):
+    """Memory for many bags."""
+
+    packed: Floats  #: (n * (n + LANES),), flat, so that the rows of every bag are contiguous
+    held: NDArray[np.bool_]  #: (n,), which rows of the bag are packed
+
+
+def new_space(problem: Problem, width: int) -> Space:
+    """Allocate what `solve_pairs` works in. Pages that no bag touches are never committed."""
+    n = problem.signs.shape[0]
+    return Space(np.empty(n * (n + LANES)), np.empty(n, np.bool_))
+
+
 @entry
-def solve_pairs(problem, state, base, grid, tol, stop, coef, alphas):
+def solve_pairs(problem, space, base, grid, tol, stop, coef, alphas):
     """Solve the problem with finite bounds ``C * base`` for every C of an increasing grid.
 
     Parameters and results as in :func:`svmproba.solvers.newton.path.solve_path`.
     """
-    n, width = base.shape[0], coef.shape[1]
     bag = np.flatnonzero(base > 0.0)
     m = bag.shape[0]
-    y, t = problem.signs[bag], problem.targets[bag]
-    kernel = state.square[:m]  # rows of the bag, packed to the left: they are read over and over
-    diagonal = np.empty(m)
+    size = -(-m // LANES) * LANES
+    packed, held = space.packed[: m * size].reshape(m, size), space.held
+    # Padding has bounds of 0: it may neither rise nor fall.
+    y, t, diagonal, beta = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
+    low, high, bars, best = (
+        np.zeros(size),
+        np.zeros(size),
+        np.empty((2, size)),
+        np.empty((3, LANES)),
+    )
     for a in range(m):
-        row = problem.kernel[bag[a]]
-        for b in range(m):
-            kernel[a, b] = row[bag[b]] * y[a] * y[b]
-        diagonal[a] = kernel[a, a]
-    beta, low, high, F = np.zeros(m), np.zeros(m), np.zeros(m), y * t
+        y[a], t[a] = problem.signs[bag[a]], problem.targets[bag[a]]
+        diagonal[a] = problem.kernel[bag[a], bag[a]]
+        held[a] = False
+        packed[a, m:] = 0.0
+    F = y * t
     for k in range(grid.shape[0]):
         if k > 0:
             _scale(y, t, beta, F, grid[k] / grid[k - 1])
@@ -111,18 +243,12 @@ def solve_pairs(problem, state, base, grid, tol, stop, coef, alphas):
             c = grid[k] * base[bag[a]]
             low[a], high[a] = min(0.0, c * y[a]), max(0.0, c * y[a])
             beta[a] = min(max(beta[a], low[a]), high[a])
-        bias = 0.0
-        for step in range(_STEPS_PER_SAMPLE * m):
-            i, j, top, bottom = _pair(kernel, diagonal, beta, low, high, F)
-            if step % 64 == 0 or j < 0:
-                bias = 0.5 * (top + bottom) if i >= 0 and bottom < np.inf else F[0]
-                if stop[0] or j < 0 or _gap(y, t, beta, low, high, F, bias) <= 0.85 * tol:
-                    break
-            _move(kernel, diagonal, beta, low, high, F, i, j)
-        for q in range(width):
-            coef[k, q] = 0.0
-        for i in range(n):
-            alphas[k, i] = 0.0
+        bias = _solve(
+            problem.kernel, problem.signs, bag, packed, held,
+            y, t, diagonal, beta, low, high, F, tol, stop, bars, best,
+        )  # fmt: skip
+        coef[k] = 0.0
+        alphas[k] = 0.0
         for a in range(m):
             alphas[k, bag[a]] = abs(beta[a])
             if beta[a] != 0.0:
