@@ -21,8 +21,7 @@ from joblib import cpu_count
 from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.dual.coordinate_descent import solve_sweeps
 from svmproba.solvers.dual.smo import solve_pairs
-from svmproba.solvers.exact_path.homotopy import Route, find_route, walk_path
-from svmproba.solvers.exact_path.pieces import new_walk
+from svmproba.solvers.exact_path.homotopy import Route, find_route, new_walk, walk_path
 from svmproba.solvers.newton.lagrangian import DIRECT_WIDTH, State, clear, new_state
 from svmproba.solvers.newton.path import LEAST_WIDTH, Guide, solve_path
 from svmproba.solvers.problem import Array, Problem, Reach, certify, product, stretch

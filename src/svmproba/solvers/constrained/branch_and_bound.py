@@ -30,8 +30,8 @@ from svmproba.solvers.constrained.swaps import (
     useful,
 )
 from svmproba.solvers.core.compiled import JIT, ONCE, entry
-from svmproba.solvers.exact_path.moves import DONE, SOLVES
-from svmproba.solvers.exact_path.pivots import LEAD, SCATTER, copy_slot
+from svmproba.solvers.exact_path.moves import DONE, SCATTER, SOLVES
+from svmproba.solvers.exact_path.workspace import copy_slot
 from svmproba.solvers.problem import Array
 
 # Marks of records in a node.
@@ -91,10 +91,10 @@ def _push(tree, mark, bound):
 
 
 @njit(**ONCE)
-def _noted(p, v, point):
+def _noted(t, v, point):
     """Keep the point of slot 0, whose value is v."""
     for k in range(point.shape[0]):
-        point[k] = (1.0 + SCATTER) * p.v[0, k]
+        point[k] = (1.0 + SCATTER) * t.point[k]
     return v
 
 
@@ -126,10 +126,10 @@ def branch(t, move, C, best, tol, solves, tree, point):
     best, bound : float
         The bound is infinite where no point can satisfy the floors.
     """
-    p, n, goal, index, key = t.p, t.mass.shape[0], t.work[GOAL], t.lists[0], t.work[KEY]
+    space, n, goal, index, key = t.space, t.mass.shape[0], t.work[GOAL], t.lists[0], t.work[KEY]
     mark, short, spare = np.zeros(n, np.int8), np.empty(3), np.empty(3)
     t.tally[SOLVES] = 0
-    while tree.count[N_OPEN] > 0 and t.tally[SOLVES] < solves and not p.stop[0]:
+    while tree.count[N_OPEN] > 0 and t.tally[SOLVES] < solves and not space.stop[0]:
         place = tree.heap[0]
         bound = tree.bound[place]
         if bound >= best * (1.0 - tol) or tree.count[N_FULL] == 1:
@@ -146,27 +146,27 @@ def branch(t, move, C, best, tol, solves, tree, point):
         tree.heap[0], tree.heap[m] = tree.heap[m], place
         tree.count[N_OPEN] = m
         _down(tree, 0)
-        copy_slot(p, PLAIN, MOVING)
-        end, v = move(p, goal, best, True, t.tally)
-        bound = max(bound, lower_bound(p, goal, end == DONE))
+        copy_slot(space, PLAIN, MOVING)
+        end, v = move(space, goal, best, True, t.tally)
+        bound = max(bound, lower_bound(t, goal, end == DONE))
         held = end == DONE and not missing(t, short, True)
         if held and v < best:
-            best = _noted(p, v, point)
+            best = _noted(t, v, point)
         if end != DONE or held or bound >= best * (1.0 - tol):
             tree.lost[0] = min(tree.lost[0], bound)
             continue
-        copy_slot(p, MOVING, HERE)
+        copy_slot(space, MOVING, HERE)
         m = 0
         for i in range(n):
-            if mark[i] == _OPEN and p.f[0, LEAD, i] < -ROUNDING and useful(t, i, short):
+            if mark[i] == _OPEN and t.lead[i] < -ROUNDING and useful(t, i, short):
                 index[m] = i
                 m += 1
         for a in range(m):
-            copy_slot(p, HERE, MOVING)
+            copy_slot(space, HERE, MOVING)
             end, x = switch(t, move, index[a], np.inf, best)
             if x < best and not missing(t, short, True):
-                best = _noted(p, x, point)
-            key[a] = -max(bound, lower_bound(p, goal, end == DONE))
+                best = _noted(t, x, point)
+            key[a] = -max(bound, lower_bound(t, goal, end == DONE))
         sort(key, index, m)
         for a in range(m):  # the costliest first; beyond what may be excused nothing is left
             i, over = index[a], False

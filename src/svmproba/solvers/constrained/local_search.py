@@ -32,8 +32,8 @@ from svmproba.solvers.constrained.swaps import (
     useful,
 )
 from svmproba.solvers.core.compiled import JIT, ONCE, entry
-from svmproba.solvers.exact_path.moves import DONE, SEED, SOLVES
-from svmproba.solvers.exact_path.pivots import ALPHA, CAP, LEAD, NORM, SCATTER, copy_slot
+from svmproba.solvers.exact_path.moves import DONE, SCATTER, SEED, SOLVES
+from svmproba.solvers.exact_path.workspace import cap_of, copy_slot
 
 # Outcomes.
 OPTIMAL, FEASIBLE, IMPOSSIBLE, NONE_FOUND = range(4)
@@ -102,8 +102,8 @@ def _disturb(t, move, C, short):
 @njit(**JIT)
 def _start(t, move, C, kind, k, noise, chosen, cutoff):
     """Solve for the first choice of the k-th floors into slot 0; returns its value."""
-    p, key, goal, lead, cap = t.p, t.work[KEY], t.work[GOAL], t.p.f[0, LEAD], t.p.f[0, CAP]
-    copy_slot(p, KEPT + k - kind if kind <= _LAST_FLOORS else PLAIN, MOVING)
+    space, key, goal, lead, cap = t.space, t.work[KEY], t.work[GOAL], t.lead, t.cap
+    copy_slot(space, KEPT + k - kind if kind <= _LAST_FLOORS else PLAIN, MOVING)
     rounds, factor, blur = 0, 2.0, t.work[2]
     for i in range(key.shape[0]):
         blur[i] = noise * (draw(t.tally) + draw(t.tally) - 1.0) if noise > 0.0 else 0.0
@@ -117,7 +117,7 @@ def _start(t, move, C, kind, k, noise, chosen, cutoff):
         rounds = _ROUNDS
     for _ in range(rounds):
         _choose(t, C, factor * C)
-        if move(p, goal, np.inf, True, t.tally)[0] != DONE:
+        if move(space, goal, np.inf, True, t.tally)[0] != DONE:
             return np.inf
         for i in range(key.shape[0]):
             key[i] = lead[i]
@@ -129,21 +129,22 @@ def _start(t, move, C, kind, k, noise, chosen, cutoff):
         if worst < _NEARLY:
             break
         factor *= 2.0
-    return move(p, goal, cutoff, True, t.tally)[1]
+    return move(space, goal, cutoff, True, t.tally)[1]
 
 
 @njit(**ONCE)
 def _cross(t, move, C, short):
     """Keep what two places agree on and a little more, and repair; returns the value."""
-    p, goal = t.p, t.work[GOAL]
+    space, goal = t.space, t.work[GOAL]
     swap = draw(t.tally) < 0.5
-    copy_slot(p, OTHER if swap else BEST, MOVING)
+    copy_slot(space, OTHER if swap else BEST, MOVING)
+    other = cap_of(space, BEST if swap else OTHER)
     for i in range(goal.shape[0]):
-        goal[i] = p.f[0, CAP, i]
-        alone = goal[i] == np.inf and p.f[BEST if swap else OTHER, CAP, i] < np.inf
+        goal[i] = t.cap[i]
+        alone = goal[i] == np.inf and other[i] < np.inf
         if alone and draw(t.tally) < _DROPPED:
             goal[i] = C * t.base[i]
-    v = move(p, goal, np.inf, True, t.tally)[1]
+    v = move(space, goal, np.inf, True, t.tally)[1]
     return refill(t, move, v, np.inf, _SECOND, short)
 
 
@@ -153,30 +154,30 @@ def _improve(t, move, C, k, chosen, best, solves, short):
 
     From the best place, from a new start, by crossing the two, and again.
     """
-    p, idle, here, v = t.p, 0, best, best
+    space, idle, here, v = t.space, 0, best, best
     chain = _CHAIN if solves > 2 * _CHAIN else solves
     turn, afresh, crossings = t.tally[SOLVES] + chain, False, 0
-    copy_slot(p, BEST, MOVING)
+    copy_slot(space, BEST, MOVING)
     while True:
         if v < np.inf:
             v = descend(t, move, C, v, solves, short)
             if v < here * (1.0 + _ACCEPTED):
                 here = v
-                copy_slot(p, MOVING, HERE)
+                copy_slot(space, MOVING, HERE)
         if v < best:
             best = v
-            copy_slot(p, MOVING, BEST)
+            copy_slot(space, MOVING, BEST)
         before = t.tally[SOLVES]
-        if before >= solves or idle >= 100 or p.stop[0]:
+        if before >= solves or idle >= 100 or space.stop[0]:
             return best
         if before >= turn:
             turn, afresh = before + _CHAIN, not afresh
             if not afresh and here < np.inf:
                 crossings = _CROSSINGS
-                copy_slot(p, HERE, OTHER)
+                copy_slot(space, HERE, OTHER)
             here = np.inf if afresh else best
-            copy_slot(p, BEST, HERE)
-        copy_slot(p, HERE, MOVING)
+            copy_slot(space, BEST, HERE)
+        copy_slot(space, HERE, MOVING)
         if here == np.inf:
             v = _start(t, move, C, _PENALTY, k, _NOISE, chosen, best * (1.0 + _NEW))
         elif crossings > 0 and not afresh:
@@ -193,9 +194,9 @@ def _all_hard(t, move, C):
     goal = t.work[GOAL]
     for i in range(goal.shape[0]):
         goal[i] = np.inf if useful(t, i, t.need) else C * t.base[i]
-    copy_slot(t.p, PLAIN, MOVING)
-    end, v = move(t.p, goal, np.inf, True, t.tally)
-    return v, lower_bound(t.p, goal, end == DONE)
+    copy_slot(t.space, PLAIN, MOVING)
+    end, v = move(t.space, goal, np.inf, True, t.tally)
+    return v, lower_bound(t, goal, end == DONE)
 
 
 @entry
@@ -228,34 +229,34 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
     kept : boolean array of shape (n_C, n_floors, n)
         Overwritten: the hard margins.
     """
-    p, goal, n = t.p, t.work[GOAL], t.mass.shape[0]
+    space, goal, n = t.space, t.work[GOAL], t.mass.shape[0]
     ready, total, short = np.zeros(needs.shape[0], np.bool_), np.zeros(3), np.empty(3)
     least, squares = np.full(3, np.inf), 0.0
     for i in range(n):
-        squares += t.base[i] * p.z[NORM, i] * p.z[NORM, i]
+        squares += t.base[i] * t.length[i] * t.length[i]
         for g in range(3):
             total[g] += t.mass[i] * (t.group[i] >> g & 1)
             least[g] = min(least[g], t.mass[i]) if t.group[i] >> g & 1 else least[g]
     C = min(_FIRST_C / squares, grid[0])  # at a small C almost any start is near the solution
     for i in range(n):
         goal[i] = C * t.base[i]
-        p.f[0, CAP, i], p.f[0, ALPHA, i] = goal[i], C * alpha[i]
-    move(p, goal, np.inf, False, t.tally)
+        t.cap[i], t.alpha[i] = goal[i], C * alpha[i]
+    move(space, goal, np.inf, False, t.tally)
     for c in range(grid.shape[0]):
         C = grid[c]
         if c > 0:
-            copy_slot(p, PLAIN, MOVING)
+            copy_slot(space, PLAIN, MOVING)
         for i in range(n):
             goal[i] = C * t.base[i]
-        _, plain = move(p, goal, np.inf, True, t.tally)
+        _, plain = move(space, goal, np.inf, True, t.tally)
         if plain == np.inf:  # rounding: begin again
             for i in range(n):
-                p.f[0, CAP, i], p.f[0, ALPHA, i] = goal[i], C * alpha[i]
-            _, plain = move(p, goal, np.inf, False, t.tally)
-        copy_slot(p, MOVING, PLAIN)
-        below = lower_bound(p, goal, True)
+                t.cap[i], t.alpha[i] = goal[i], C * alpha[i]
+            _, plain = move(space, goal, np.inf, False, t.tally)
+        copy_slot(space, MOVING, PLAIN)
+        below = lower_bound(t, goal, True)
         for floors in range(needs.shape[0]):
-            if p.stop[0]:
+            if space.stop[0]:
                 return
             k, low = np.int64(floors), below
             t.tally[SOLVES], t.tally[SEED] = 0, seed + 7919 * (c * needs.shape[0] + k)
@@ -263,7 +264,7 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
             for g in range(3):
                 t.need[g] = needs[k, g]
                 every = every and (needs[k, g] <= 0.0 or needs[k, g] > total[g] - least[g])
-            copy_slot(p, PLAIN, MOVING)
+            copy_slot(space, PLAIN, MOVING)
             best, code, held = plain, OPTIMAL, plain < np.inf and not missing(t, short, True)
             if not held:
                 best, first = np.inf, 0
@@ -277,27 +278,27 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
                     v = _start(t, move, C, kind, k, 0.0, chosen, best)
                     if v < best:
                         best = v
-                        copy_slot(p, MOVING, BEST)
+                        copy_slot(space, MOVING, BEST)
                 while best == np.inf and not every and first < _RANKINGS:
                     first += 1
                     best = _start(t, move, C, _PENALTY, k, _NOISE, chosen, np.inf)
-                    copy_slot(p, MOVING, BEST)
+                    copy_slot(space, MOVING, BEST)
                 code = NONE_FOUND
                 if every and best == np.inf:  # once more, by no way round: for the proof
                     best, low = _all_hard(t, move, C)
-                    copy_slot(p, MOVING, BEST)
+                    copy_slot(space, MOVING, BEST)
                     code = IMPOSSIBLE if low == np.inf else NONE_FOUND
                 if best < np.inf:
                     code = OPTIMAL if every else FEASIBLE
                     if not every:
                         best = _improve(t, move, C, k, chosen, best, solves, short)
-                    copy_slot(p, BEST, MOVING)
-                    copy_slot(p, BEST, KEPT + k)
-                    low = lower_bound(p, p.f[0, CAP], True) if every else low
+                    copy_slot(space, BEST, MOVING)
+                    copy_slot(space, BEST, KEPT + k)
+                    low = lower_bound(t, t.cap, True) if every else low
             ready[k] = not held and best < np.inf
             values[c, k, 0], codes[c, k] = best, code
             values[c, k, 1] = max(low, below)
             for j in range(points.shape[2]):
-                points[c, k, j] = (1.0 + SCATTER) * p.v[0, j]
+                points[c, k, j] = (1.0 + SCATTER) * t.point[j]
             for i in range(n):
-                kept[c, k, i] = ready[k] and p.f[0, CAP, i] == np.inf
+                kept[c, k, i] = ready[k] and t.cap[i] == np.inf

@@ -18,7 +18,6 @@ from numba import njit
 
 from svmproba.solvers.core.compiled import JIT
 from svmproba.solvers.core.rows import row_add
-from svmproba.solvers.exact_path.pivots import ALPHA, D_POINT, NORM, TARGET
 from svmproba.solvers.problem import class_scales
 
 #: Hard margins that need scores beyond this cannot hold: they would be rounding.
@@ -27,19 +26,20 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @njit(**JIT)
-def _sums(p, goal, hard):
+def _sums(t, goal, hard):
     """Return the sum of the multipliers times their targets, and the length of the combined rows.
 
     The first is rounded down, the second up. With ``hard``, of the hard margins only.
     """
-    n, d, alpha, combined = goal.shape[0], p.d, p.f[0, ALPHA], p.zv[D_POINT]
+    n, table, d, alpha = goal.shape[0], t.space.table, t.space.d, t.alpha
+    combined = t.space.vectors[0]
     up, down, linear, spread, length = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(combined.shape[0]):
         combined[k] = 0.0
     for i in range(n):
         x = min(alpha[i], goal[i]) if 0.0 < alpha[i] < np.inf else 0.0
         x = x if goal[i] == np.inf or not hard else 0.0
-        if p.table[i, d] > 0.0:
+        if table[i, d] > 0.0:
             up += x
         else:
             down += x
@@ -48,10 +48,10 @@ def _sums(p, goal, hard):
         x = min(alpha[i], goal[i]) if 0.0 < alpha[i] < np.inf else 0.0
         x = x if goal[i] == np.inf or not hard else 0.0
         if x > 0.0:
-            x *= up if p.table[i, d] > 0.0 else down
-            linear += x * p.z[TARGET, i]
-            spread += x * p.z[NORM, i]
-            row_add(p.table, i, x, combined)
+            x *= up if table[i, d] > 0.0 else down
+            linear += x * t.target[i]
+            spread += x * t.length[i]
+            row_add(table, i, x, combined)
     for k in range(d):
         length += combined[k] * combined[k]
     noise = 4.0 * _EPS * (n + 4.0)
@@ -59,20 +59,20 @@ def _sums(p, goal, hard):
 
 
 @njit(**JIT)
-def lower_bound(p, goal, solved):
+def lower_bound(t, goal, solved):
     """Return what the multipliers of slot 0 prove about the value under the bounds ``goal``.
 
     Infinite where they prove that the hard margins cannot all hold; this is looked at unless the
     problem was ``solved``.
     """
-    linear, length = _sums(p, goal, False)
+    linear, length = _sums(t, goal, False)
     share = min(1.0, linear / max(length * length, 1e-300))  # the best multiple of them
     bound = share * (linear - 0.5 * share * length * length)
     if not solved:
-        linear, length = _sums(p, goal, True)
+        linear, length = _sums(t, goal, True)
         longest = 0.0
         for i in range(goal.shape[0]):
-            longest = max(longest, p.z[NORM, i])
+            longest = max(longest, t.length[i])
         if linear * longest > _BEYOND * length:
             return np.inf
         if length > 0.0:

@@ -16,17 +16,9 @@ import numpy as np
 from numba import njit
 
 from svmproba.solvers.core.compiled import JIT
-from svmproba.solvers.exact_path.moves import DONE, SEED, SOLVES
-from svmproba.solvers.exact_path.pivots import (
-    ALPHA,
-    CAP,
-    LEAD,
-    N_FREE,
-    Pivots,
-    copy_slot,
-    new_pivots,
-    schur,
-)
+from svmproba.solvers.exact_path.active_set import image
+from svmproba.solvers.exact_path.moves import DONE, SEED, SOLVES, moving_path, new_moves
+from svmproba.solvers.exact_path.workspace import Space, copy_slot, open_path
 from svmproba.solvers.problem import Array
 
 # Slots: the one that moves, the descent's place and its side steps, the best, the search's place,
@@ -44,13 +36,19 @@ ROUNDING = 1e-9
 class Task(NamedTuple):
     """One bag: its records and the work space."""
 
-    p: Pivots
+    space: Space
+    alpha: Array  # (n,), of the solution that moves, as the next five
+    cap: Array
+    lead: Array
+    point: Array
+    target: Array
+    length: Array
     mass: Array  # (n,), multiplicities
     base: Array  # (n,), the same, slightly less: bounds at C = 1
     group: Any  # (n,), bit g is set where the record counts for floor g
     need: Array  # (3,), mass that must have its margin: positives, negatives, all
     rest: Array  # (3,), what is still to be chosen of it
-    tally: Any  # (4,), counters
+    tally: Any  # (3,), counters
     work: Array  # (5, n), keys of lists, a goal of bounds
     lists: Any  # (3, n)
     banned: Any  # (n,)
@@ -84,15 +82,22 @@ def new_task(table: Array, d: int, signs: Array, mass: Array, slots: int, stop: 
     stop : array of one byte
         Everything ends soon once it is set.
     """
-    n = len(signs)
+    n, space = len(signs), new_moves(table, d, slots, stop)
+    p = moving_path(space)
     return Task(
-        new_pivots(table, d, slots, stop),
+        space,
+        p.alpha,
+        p.cap,
+        p.lead,
+        p.point,
+        p.target,
+        p.length,
         mass,
         slightly_less(mass),
         np.where(signs > 0.0, 1, 2) | 4,
         np.zeros(3),
         np.zeros(3),
-        np.zeros(4, np.int64),
+        np.zeros(3, np.int64),
         np.zeros((5, n)),
         np.zeros((3, n), np.int64),
         np.zeros(n, np.bool_),
@@ -113,7 +118,7 @@ def missing(t, short, held):
     for g in range(3):
         short[g] = t.need[g]
     for i in range(t.mass.shape[0]):
-        if t.p.f[0, CAP, i] == np.inf or (held and t.p.f[0, LEAD, i] >= -ROUNDING):
+        if t.cap[i] == np.inf or (held and t.lead[i] >= -ROUNDING):
             for g in range(3):
                 short[g] -= t.mass[i] * (t.group[i] >> g & 1)
     return max(short[0], max(short[1], short[2])) > 0.0
@@ -145,13 +150,13 @@ def sort(key, index, m):
 @njit(**JIT)
 def releases(t, C, key, index):
     """List the hard records whose release gains, with minus the guessed gain."""
-    p, m = t.p, np.int64(0)
-    for a in range(1, p.count[0, N_FREE] + 1):
-        i = p.free[0, a]
-        rest = p.f[0, ALPHA, i] - C * t.base[i]
-        if p.f[0, CAP, i] == np.inf and rest > 1e-6 * C * t.base[i]:
+    free, m = open_path(t.space).free, np.int64(0)
+    for p in range(1, free.size[0]):
+        i = free.place[p]
+        rest = t.alpha[i] - C * t.base[i]
+        if t.cap[i] == np.inf and rest > 1e-6 * C * t.base[i]:
             index[m] = i
-            key[m] = -0.5 * rest * rest / max(p.inverse[0, a, a], 1e-300)
+            key[m] = -0.5 * rest * rest / max(free.inverse[p, p], 1e-300)
             m += 1
     return m
 
@@ -159,16 +164,17 @@ def releases(t, C, key, index):
 @njit(**JIT)
 def additions(t, short, banned, key, index):
     """List the records that may be added, the cheapest by guess first."""
-    p, m = t.p, np.int64(0)
+    path, m = open_path(t.space), np.int64(0)
     for i in range(t.mass.shape[0]):
-        if p.f[0, CAP, i] < np.inf and not banned[i] and useful(t, i, short):
-            index[m], key[m] = i, -p.f[0, LEAD, i]
+        if t.cap[i] < np.inf and not banned[i] and useful(t, i, short):
+            index[m], key[m] = i, -t.lead[i]
             m += 1
     sort(key, index, m)
     m = min(m, _WIDTH)
     for a in range(m):
         x = max(key[a], 0.0)
-        key[a] = 0.5 * x * x / max(schur(p, index[a], p.zq[1], p.zq[2])[1], 1e-3)
+        rest, _ = image(path.table, path.d, path.free, index[a])
+        key[a] = 0.5 * x * x / max(rest, 1e-3)
     sort(key, index, m)
     return m
 
@@ -178,9 +184,9 @@ def switch(t, move, i, cap, cutoff):
     """Give record i another bound; returns how that ended, and the value."""
     goal = t.work[GOAL]
     for k in range(goal.shape[0]):
-        goal[k] = t.p.f[0, CAP, k]
+        goal[k] = t.cap[k]
     goal[i] = cap
-    return move(t.p, goal, cutoff, True, t.tally)
+    return move(t.space, goal, cutoff, True, t.tally)
 
 
 @njit(**JIT)
@@ -218,9 +224,9 @@ def refill(t, move, v, cutoff, share, short):
 @njit(**JIT)
 def descend(t, move, C, v, solves, short):
     """Swap records of slot 0, whose value is v, while that lowers the value; returns it."""
-    p, key, index, more, others = t.p, t.work[0], t.lists[0], t.work[1], t.lists[1]
+    space, key, index, more, others = t.space, t.work[0], t.lists[0], t.work[1], t.lists[1]
     best = trim(t, move, C, v, short)
-    copy_slot(p, MOVING, PLACE)
+    copy_slot(space, MOVING, PLACE)
     better = True
     while better:
         m, better = releases(t, C, key, index), False
@@ -230,27 +236,27 @@ def descend(t, move, C, v, solves, short):
                 break
             goal, i = best * (1.0 - _GAIN), index[a]
             if a > 0:
-                copy_slot(p, PLACE, MOVING)
+                copy_slot(space, PLACE, MOVING)
             end, low = switch(t, move, i, C * t.base[i], np.inf)
             if end != DONE:
                 continue
             t.banned[i] = True
             new = np.inf if missing(t, short, False) else low
             n_more = additions(t, short, t.banned, more, others) if new == np.inf else 0
-            copy_slot(p, MOVING, SIDE)
+            copy_slot(space, MOVING, SIDE)
             for b in range(n_more):
                 if low + more[b] >= goal or t.tally[SOLVES] >= solves:
                     break
                 if b > 0:
-                    copy_slot(p, SIDE, MOVING)
+                    copy_slot(space, SIDE, MOVING)
                 new = refill(t, move, switch(t, move, others[b], np.inf, goal)[1], goal, 0.0, short)
                 if new < goal:
                     break
             t.banned[i] = False
             if new < goal:
                 best = trim(t, move, C, new, short)
-                copy_slot(p, MOVING, PLACE)
+                copy_slot(space, MOVING, PLACE)
                 better = True
                 break
-    copy_slot(p, PLACE, MOVING)
+    copy_slot(space, PLACE, MOVING)
     return best
