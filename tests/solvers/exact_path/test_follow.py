@@ -6,7 +6,8 @@ from numba import njit
 
 from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.exact_path.follow import _aim
-from svmproba.solvers.exact_path.moves import moving_path, new_moves
+from svmproba.solvers.exact_path.moves import new_moves
+from svmproba.solvers.exact_path.workspace import moving_path
 
 
 @njit
@@ -29,7 +30,7 @@ def path_at(free, push, scale):
     path.free.inverse[: q + 1, : q + 1] = np.linalg.inv(system)
     path.free.place[1 : q + 1] = path.free.row[1 : q + 1] = free
     path.free.size[0] = q + 1
-    path.push[:3] = scale * push[0], scale * push[1], push[2]
+    path.places.push[:3] = scale * push[0], scale * push[1], push[2]
     return path, on_margin
 
 
@@ -41,10 +42,10 @@ def test_rates_keep_the_margins_and_the_balance(free, scale):
     noise = run_aim(path)
     rates, point = path.free.rate[1 : len(free) + 1], path.speed
     speed = np.linalg.norm(point)
-    terms = scale * 1.1 + np.abs(rates) @ path.length[free]
+    terms = scale * 1.1 + np.abs(rates) @ path.places.length[free]
     assert on_margin[:, 2] @ rates == pytest.approx(-1.0)
     np.testing.assert_allclose(
-        point[:2], path.push[:2] + rates @ on_margin[:, :2], atol=1e-14 * terms
+        point[:2], path.places.push[:2] + rates @ on_margin[:, :2], atol=1e-14 * terms
     )
     np.testing.assert_allclose(on_margin @ point, 0.0, atol=1e-14 * max(scale, 1.0) * terms)
     if len(free) == 3:  # what is left is rounding, and known as such by the second solution

@@ -30,7 +30,8 @@ from svmproba.solvers.constrained.swaps import (
     useful,
 )
 from svmproba.solvers.core.compiled import JIT, ONCE, entry
-from svmproba.solvers.exact_path.moves import DONE, SCATTER, SOLVES
+from svmproba.solvers.exact_path.follow import DONE
+from svmproba.solvers.exact_path.moves import SCATTER, SOLVES
 from svmproba.solvers.exact_path.workspace import copy_slot
 from svmproba.solvers.problem import Array
 
@@ -127,29 +128,31 @@ def branch(t, move, C, best, tol, solves, tree, point):
         The bound is infinite where no point can satisfy the floors.
     """
     space, n, goal, index, key = t.space, t.mass.shape[0], t.work[GOAL], t.lists[0], t.work[KEY]
+    need, mass, group, base, lead = t.need, t.mass, t.group, t.base, t.lead
+    stop, tally = t.space.stop, t.tally
     mark, short, spare = np.zeros(n, np.int8), np.empty(3), np.empty(3)
-    t.tally[SOLVES] = 0
-    while tree.count[N_OPEN] > 0 and t.tally[SOLVES] < solves and not space.stop[0]:
+    tally[SOLVES] = 0
+    while tree.count[N_OPEN] > 0 and tally[SOLVES] < solves and not stop[0]:
         place = tree.heap[0]
         bound = tree.bound[place]
         if bound >= best * (1.0 - tol) or tree.count[N_FULL] == 1:
             break
         for g in range(3):
-            spare[g] = -t.need[g]
+            spare[g] = -need[g]
         for i in range(n):
             mark[i] = tree.mark[place, i]
-            goal[i] = np.inf if mark[i] == _HELD else C * t.base[i]
+            goal[i] = np.inf if mark[i] == _HELD else C * base[i]
             for g in range(3):
-                if t.need[g] > 0.0 and mark[i] != _EXCUSED:
-                    spare[g] += t.mass[i] * (t.group[i] >> g & 1)
+                if need[g] > 0.0 and mark[i] != _EXCUSED:
+                    spare[g] += mass[i] * (group[i] >> g & 1)
         m = tree.count[N_OPEN] - 1
         tree.heap[0], tree.heap[m] = tree.heap[m], place
         tree.count[N_OPEN] = m
         _down(tree, 0)
         copy_slot(space, PLAIN, MOVING)
-        end, v = move(space, goal, best, True, t.tally)
+        end, v = move(space, goal, best, True, tally)
         bound = max(bound, lower_bound(t, goal, end == DONE))
-        held = end == DONE and not missing(t, short, True)
+        held = end == DONE and not missing(t, short, np.bool_(True))
         if held and v < best:
             best = _noted(t, v, point)
         if end != DONE or held or bound >= best * (1.0 - tol):
@@ -158,13 +161,13 @@ def branch(t, move, C, best, tol, solves, tree, point):
         copy_slot(space, MOVING, HERE)
         m = 0
         for i in range(n):
-            if mark[i] == _OPEN and t.lead[i] < -ROUNDING and useful(t, i, short):
+            if mark[i] == _OPEN and lead[i] < -ROUNDING and useful(group, i, short):
                 index[m] = i
                 m += 1
         for a in range(m):
             copy_slot(space, HERE, MOVING)
             end, x = switch(t, move, index[a], np.inf, best)
-            if x < best and not missing(t, short, True):
+            if x < best and not missing(t, short, np.bool_(True)):
                 best = _noted(t, x, point)
             key[a] = -max(bound, lower_bound(t, goal, end == DONE))
         sort(key, index, m)
@@ -177,8 +180,8 @@ def branch(t, move, C, best, tol, solves, tree, point):
                 tree.lost[0] = min(tree.lost[0], -key[a])
             mark[i] = _EXCUSED
             for g in range(3):
-                if t.need[g] > 0.0:
-                    spare[g] -= t.mass[i] * (t.group[i] >> g & 1)
+                if need[g] > 0.0:
+                    spare[g] -= mass[i] * (group[i] >> g & 1)
                     over = over or spare[g] < 0.0
             if over:
                 break

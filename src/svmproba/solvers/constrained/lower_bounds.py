@@ -32,7 +32,7 @@ def _sums(t, goal, hard):
     The first is rounded down, the second up. With ``hard``, of the hard margins only.
     """
     n, table, d, alpha = goal.shape[0], t.space.table, t.space.d, t.alpha
-    combined = t.space.vectors[0]
+    combined, target, norm = t.space.vectors[0], t.target, t.length
     up, down, linear, spread, length = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(combined.shape[0]):
         combined[k] = 0.0
@@ -49,8 +49,8 @@ def _sums(t, goal, hard):
         x = x if goal[i] == np.inf or not hard else 0.0
         if x > 0.0:
             x *= up if table[i, d] > 0.0 else down
-            linear += x * t.target[i]
-            spread += x * t.length[i]
+            linear += x * target[i]
+            spread += x * norm[i]
             row_add(table, i, x, combined)
     for k in range(d):
         length += combined[k] * combined[k]
@@ -65,14 +65,15 @@ def lower_bound(t, goal, solved):
     Infinite where they prove that the hard margins cannot all hold; this is looked at unless the
     problem was ``solved``.
     """
-    linear, length = _sums(t, goal, False)
+    norm = t.length
+    linear, length = _sums(t, goal, np.bool_(False))
     share = min(1.0, linear / max(length * length, 1e-300))  # the best multiple of them
     bound = share * (linear - 0.5 * share * length * length)
     if not solved:
-        linear, length = _sums(t, goal, True)
+        linear, length = _sums(t, goal, np.bool_(True))
         longest = 0.0
         for i in range(goal.shape[0]):
-            longest = max(longest, t.length[i])
+            longest = max(longest, norm[i])
         if linear * longest > _BEYOND * length:
             return np.inf
         if length > 0.0:

@@ -34,7 +34,7 @@ from svmproba.solvers.constrained.local_search import IMPOSSIBLE, search_bag
 from svmproba.solvers.constrained.penalties import is_large, penalty_path
 from svmproba.solvers.constrained.swaps import GOAL, KEPT, Task, new_task, slightly_less
 from svmproba.solvers.core.pointers import call_with
-from svmproba.solvers.core.rows import aligned
+from svmproba.solvers.core.rows import aligned, whole
 from svmproba.solvers.exact_path.active_set import cold_start
 from svmproba.solvers.exact_path.moves import SOLVES, move
 from svmproba.solvers.problem import Array
@@ -90,7 +90,7 @@ def prepare(rows: Any, signs: Array, weight: Array, n_floors: int, stop: Any) ->
     y, c = np.ascontiguousarray(signs[here]), np.ascontiguousarray(weight[here], np.float64)
     mean = c @ part / c.sum()
     d = part.shape[1]
-    table = aligned(len(here), -(-(d + 1) // 8) * 8)
+    table = aligned(len(here), whole(d + 1))
     table[:, :d] = (part - mean) * y[:, None]
     table[:, d] = y
     largest = np.abs(table[:, :d]).max(initial=0.0)

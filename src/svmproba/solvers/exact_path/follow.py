@@ -32,10 +32,11 @@ from svmproba.solvers.exact_path.active_set import (
     combine,
     enter,
     find_leads,
-    leave,
     locate,
     multiply,
+    park,
     rebuild,
+    remove,
     settle,
 )
 from svmproba.solvers.exact_path.workspace import BOUND, FREE, ZERO
@@ -71,85 +72,65 @@ class Task(NamedTuple):
     renew: bool  # list the near records anew where the point has moved, and compute what has aged
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def update_leads(path):
-    """Bring the leads up to date."""
-    near, way = path.near, path.way
-    for a in range(near.size[0]):
-        path.lead[near.place[a]] = near.side[a] * near.space[a]
-    for a in range(path.n_far[0]):
-        i = path.far[a]
-        path.lead[i] += row_dot(path.table, path.row[i], way)
+    """Bring the leads up to date; the lists end."""
+    table, row, lead = path.table, path.places.row, path.places.lead
+    near, far, n_far, way = path.near, path.far, path.n_far, path.way
+    place, side, space, n_near = near.place, near.side, near.space, near.size
+    for a in range(n_near[0]):
+        lead[place[a]] = side[a] * space[a]
+    for a in range(n_far[0]):
+        lead[far[a]] += row_dot(table, row[far[a]], way)
     for k in range(way.shape[0]):
         way[k] = 0.0
-    near.size[0], path.n_far[0] = 0, 0
+    n_near[0], n_far[0] = 0, 0
 
 
 @njit(**JIT)
-def list_near(path, radius, adopt):
+def list_near(places, near, far, n_far, radius, adopt):
     """List the records to watch: up to ``radius`` lengths from their margin, free, or wrong.
 
     If ``adopt``, targets start where this point is the solution, and are pulled to their place.
     """
-    near, far, lead, where = path.near, path.far, path.lead, path.where
-    n_near, n_far = np.uint64(0), np.uint64(0)
-    for i in range(path.size[0]):  # without branches: see newton
+    lead, where, position, all_rows = places.lead, places.where, places.position, places.row
+    place, row, side, space = near.place, near.row, near.side, near.space
+    pull, length, lengths, n_listed = near.pull, near.length, places.length, near.size
+    n_near, n_others = np.uint64(0), np.uint64(0)
+    for i in range(places.size[0]):  # without branches: see newton
         wrong = (lead[i] < 0.0) == (where[i] == ZERO)
-        close = wrong | (where[i] == FREE) | (abs(lead[i]) <= radius * path.length[i])
-        near.place[n_near], far[n_far] = i, i
+        close = wrong | (where[i] == FREE) | (abs(lead[i]) <= radius * lengths[i])
+        place[n_near], far[n_others] = i, i
         n_near += np.uint64(close)
-        n_far += np.uint64(not close)
+        n_others += np.uint64(not close)
     for a in range(n_near):
-        i = near.place[a]
-        side = 1.0 if where[i] == ZERO else -1.0
-        side = 0.0 if where[i] == FREE else side
-        space, pull = side * lead[i], 0.0
-        if adopt and space < 0.0:
-            # Scattered, so that the records do not all reach their margins at once.
-            space *= -(0.25 + (0.6180339887 * i) % 1.0)
+        i = place[a]
+        y = 0.0 if where[i] == FREE else (1.0 if where[i] == ZERO else -1.0)
+        h, x = y * lead[i], 0.0
         if adopt:
-            pull = side * space - lead[i]
-        near.side[a], near.space[a], near.pull[a] = side, space, pull
-        near.row[a], near.length[a], path.position[i] = path.row[i], path.length[i], a
-    near.size[0], path.n_far[0] = n_near, n_far
+            # Scattered, so that wrong records do not all reach their margins at once.
+            h = -h * (0.25 + (0.6180339887 * i) % 1.0) if h < 0.0 else h
+            x = y * h - lead[i]
+        side[a], space[a], pull[a] = y, h, x
+        row[a], length[a], position[i] = all_rows[i], lengths[i], a
+    n_listed[0], n_far[0] = n_near, n_others
 
 
-@njit(**ONCE)
-def _aim(path):
-    """Solve for the rates of J and of the point; returns how much of the latter may be rounding.
+@njit(**JIT)
+def _look(path, watched):
+    """List the records that may reach their margin soon; returns how far the point may move.
 
-    Where the rates all but cancel in the point's, which ties make them do, the system is solved
-    once more, for what is left.
+    None can before the point has moved by its lead over the length of its row. ``watched`` is the
+    way, as a share of the mean one, for which the list shall do.
     """
-    free, near, speed, push, d = path.free, path.near, path.speed, path.push, path.d
-    size, z, change = free.size[0], free.product, free.image
-    balance, terms = push[d] + path.balance[0], 0.0
-    for k in range(speed.shape[0]):
-        speed[k] = push[k]
-        terms += abs(push[k])
-    terms -= abs(push[d])
-    for p in range(size):
-        free.rate[p] = 0.0
-    for turn in range(2):
-        speed[d] = free.rate[0]
-        rows_dot(path.table, free.row[1:], size - 1, speed, z[1:])
-        z[0] = -balance
-        for p in range(1, size):
-            z[p] = near.pull[path.position[free.place[p]]] - z[p]
-        multiply(free, change)
-        speed[d] = 0.0
-        rows_add(path.table, free.row[1:], change[1:], size - 1, speed)
-        balance += speed[d]
-        for p in range(size):
-            free.rate[p] += change[p]
-        speed[d] = free.rate[0]
-        if turn == 1 or size == 1:
-            break
-        for p in range(1, size):
-            terms += abs(free.rate[p]) * path.length[free.place[p]]
-        if _length(speed) > _SLOW * terms:
-            return _NOISE * terms
-    return _REFINED * terms
+    places, near, far, n_far = path.places, path.near, path.far, path.n_far
+    lead, length, n, mean = places.lead, places.length, places.size[0], 0.0
+    update_leads(path)
+    for i in range(n):
+        mean += abs(lead[i]) / length[i]
+    radius = watched * mean / n if watched < np.inf else np.inf
+    list_near(places, near, far, n_far, radius, np.bool_(False))
+    return radius
 
 
 @njit(**JIT)
@@ -162,95 +143,135 @@ def _length(x):
 
 
 @njit(**JIT)
+def _aim(path):
+    """Solve for the rates of J and of the point; returns how much of the latter may be rounding.
+
+    Where the rates all but cancel in the point's, which ties make them do, the system is solved
+    once more, for what is left.
+    """
+    table, d, free, speed, push = path.table, path.d, path.free, path.speed, path.places.push
+    pull, position, length = path.near.pull, path.places.position, path.places.length
+    size, place, rate, inverse = free.size[0], free.place, free.rate, free.inverse
+    z, change, rows = free.product, free.image, free.row[1:]
+    balance, terms = push[d] + path.balance[0], 0.0
+    for k in range(d):
+        speed[k] = push[k]
+        terms += abs(push[k])
+    for p in range(size):
+        rate[p] = 0.0
+    for turn in range(2):
+        speed[d] = rate[0]
+        rows_dot(table, rows, size - 1, speed, z[1:])
+        z[0] = -balance
+        for p in range(1, size):
+            z[p] = pull[position[place[p]]] - z[p]
+        multiply(inverse, z, size, change)
+        speed[d] = 0.0
+        rows_add(table, rows, change[1:], size - 1, speed)
+        balance += speed[d]
+        for p in range(size):
+            rate[p] += change[p]
+        speed[d] = rate[0]
+        if turn == 1:
+            break
+        for p in range(1, size):
+            terms += abs(rate[p]) * length[place[p]]
+        if _length(speed) > _SLOW * terms:
+            return _NOISE * terms
+    return _REFINED * terms
+
+
+@njit(**JIT)
 def _turn(table, d, free, speed, size, x):
     """Change the rates of the first seats as their margins ask for that follow x times an image."""
-    change = free.product
-    bias = speed[d] - x * free.image[0]
+    image, change, rate, rows = free.image, free.product, free.rate, free.row[1:]
+    bias = speed[d] - x * image[0]
     for p in range(1, size):
-        change[p] = -x * free.image[p]
-        free.rate[p] += change[p]
-    rows_add(table, free.row[1:], change[1:], size - 1, speed)
+        change[p] = -x * image[p]
+        rate[p] += change[p]
+    rows_add(table, rows, change[1:], size - 1, speed)
     speed[d] = bias
 
 
 @njit(**ONCE)
-def _turn_for_leaver(path, p, up):
+def _turn_for_leaver(table, d, free, speed, p, up):
     """Give seat p the rate that it will have outside J."""
-    free = path.free
-    for q in range(free.size[0]):
-        free.image[q] = -free.inverse[p, q] / free.inverse[p, p]
+    row, image, size = free.inverse[p], free.image, free.size[0]
     x = (free.rise[p] if up else 0.0) - free.rate[p]
-    _turn(path.table, path.d, free, path.speed, free.size[0], x)
+    for q in range(size):
+        image[q] = -row[q] / row[p]
+    _turn(table, d, free, speed, size, x)
 
 
 @njit(**ONCE)
-def _turn_for_newcomer(path, rest, rate):
+def _turn_for_newcomer(table, d, free, speed, pull, rest, rate):
     """Give the last seat, whose rate was another one, the rate that keeps its margin."""
-    free, speed, last = path.free, path.speed, path.free.size[0] - 1
-    row, pull = path.table[free.row[last]], path.near.pull[path.position[free.place[last]]]
-    change = pull
+    last, rates = free.size[0] - 1, free.rate
+    row, change = table[free.row[last]], pull
     for k in range(row.shape[0]):
         change -= row[k] * speed[k]
     change /= rest
-    for k in range(path.d):
+    for k in range(d):
         speed[k] += change * row[k]
-    _turn(path.table, path.d, free, speed, last, change)
-    free.rate[last] = rate + change
+    _turn(table, d, free, speed, last, change)
+    rates[last] = rate + change
 
 
 @njit(**ONCE)
-def _find_bias(path, push):
+def _find_bias(table, d, near, point, push):
     """With no free record, move the bias to the first that can balance the push; -1 if none can."""
-    near, y, step, who = path.near, np.sign(push), np.inf, np.int64(-1)
-    for a in range(near.size[0]):
-        helps = y * near.side[a] * path.table[near.row[a], path.d] < 0.0
-        if helps and near.space[a] < step:
-            step, who = max(near.space[a], 0.0), np.int64(a)
+    row, side, space, n = near.row, near.side, near.space, near.size[0]
+    y, step, who = np.sign(push), np.inf, np.int64(-1)
+    for a in range(n):
+        if y * side[a] * table[row[a], d] < 0.0 and space[a] < step:
+            step, who = max(space[a], 0.0), np.int64(a)
     if who >= 0:
-        for a in range(near.size[0]):
-            near.space[a] += y * step * near.side[a] * path.table[near.row[a], path.d]
-        path.point[path.d] += y * step
+        for a in range(n):
+            space[a] += y * step * side[a] * table[row[a], d]
+        point[d] += y * step
     return who
 
 
 @njit(**ONCE)
-def _next_event(path, left, room, noise, slack):
+def _next_event(table, speed, free, near, left, room, noise, slack):
     """Return the way to the next event, its kind, and its seat or its position in the list."""
-    free, near, step, kind, who = path.free, path.near, left, _END, np.int64(-1)
-    if room < np.inf:
-        speed = _length(path.speed)
-        if speed * step > room:
-            step, kind = room / speed, _LOOK
-    for p in range(1, free.size[0]):
-        x, loose = free.rate[p], slack * min(free.cap[p], ENDLESS)
-        if free.alpha[p] + step * x < -loose:
-            step, kind, who = max(-(free.alpha[p] + loose) / x, 0.0), _DOWN, np.int64(p)
-        x -= free.rise[p]
-        if free.alpha[p] - free.cap[p] + step * x > loose:
-            step, kind, who = max((free.cap[p] + loose - free.alpha[p]) / x, 0.0), _UP, np.int64(p)
-    rows_dot(path.table, near.row, near.size[0], path.speed, near.rate)
-    for a in range(near.size[0]):  # apart: these vectorise, and wait for nothing
-        near.rate[a] = near.side[a] * (near.rate[a] - near.pull[a])
-        when = max(near.space[a] + slack, 0.0) / max(-near.rate[a], _NEVER)
-        near.reach[a] = when if -near.rate[a] > noise * near.length[a] else np.inf
-    for a in range(near.size[0]):
-        if near.reach[a] < step:
-            step, kind, who = near.reach[a], _MARGIN, np.int64(a)
+    alpha, alpha_rate, cap, rise = free.alpha, free.rate, free.cap, free.rise
+    space, rate, side, pull = near.space, near.rate, near.side, near.pull
+    reach, length, n, size = near.reach, near.length, near.size[0], free.size[0]
+    step, kind, who = left, _END, np.int64(-1)
+    if room < np.inf and _length(speed) * step > room:
+        step, kind = room / _length(speed), _LOOK
+    for p in range(1, size):
+        x, loose = alpha_rate[p], slack * min(cap[p], ENDLESS)
+        if alpha[p] + step * x < -loose:
+            step, kind, who = max(-(alpha[p] + loose) / x, 0.0), _DOWN, np.int64(p)
+        x -= rise[p]
+        if alpha[p] - cap[p] + step * x > loose:
+            step, kind, who = max((cap[p] + loose - alpha[p]) / x, 0.0), _UP, np.int64(p)
+    rows_dot(table, near.row, n, speed, rate)
+    for a in range(n):  # apart: these vectorise, and wait for nothing
+        rate[a] = side[a] * (rate[a] - pull[a])
+        when = max(space[a] + slack, 0.0) / max(-rate[a], _NEVER)
+        reach[a] = when if -rate[a] > noise * length[a] else np.inf
+    for a in range(n):
+        if reach[a] < step:
+            step, kind, who = reach[a], _MARGIN, np.int64(a)
     return step, kind, who
 
 
 @njit(**ONCE)
-def _advance(path, step):
+def _advance(free, near, point, speed, way, step):
     """Go along the present direction."""
-    free, near = path.free, path.near
-    for a in range(near.size[0]):
-        near.space[a] += step * near.rate[a]
-    for p in range(1, free.size[0]):
-        free.alpha[p] += step * free.rate[p]
-        free.cap[p] += step * free.rise[p]
-    for k in range(path.point.shape[0]):
-        path.point[k] += step * path.speed[k]
-        path.way[k] += step * path.speed[k]
+    space, rate, n, size = near.space, near.rate, near.size[0], free.size[0]
+    alpha, alpha_rate, cap, rise = free.alpha, free.rate, free.cap, free.rise
+    for a in range(n):
+        space[a] += step * rate[a]
+    for p in range(1, size):
+        alpha[p] += step * alpha_rate[p]
+        cap[p] += step * rise[p]
+    for k in range(point.shape[0]):
+        point[k] += step * speed[k]
+        way[k] += step * speed[k]
 
 
 @njit(**JIT)
@@ -259,77 +280,47 @@ def refresh(path):
 
     What rounding has left of the free leads and of the balance is removed.
     """
-    free, point, d = path.free, path.point, path.d
-    z, change = free.product, free.image
+    table, d, places, free, point = path.table, path.d, path.places, path.free, path.point
+    inverse, z, change, place, rows = free.inverse, free.product, free.image, free.place, free.row
+    alpha, seated, target, unbalanced = places.alpha, free.alpha, places.target, path.balance
     rebuild(path)
     locate(path)
-    balance = path.balance[0]
-    for _ in range(2 if free.size[0] > 1 else 0):
-        rows_dot(path.table, free.row[1:], free.size[0] - 1, point, z[1:])
+    size, balance = free.size[0], unbalanced[0]
+    for _ in range(2 if size > 1 else 0):
+        rows_dot(table, rows[1:], size - 1, point, z[1:])
         z[0] = -balance
-        for p in range(1, free.size[0]):
-            z[p] = path.target[free.place[p]] - z[p]
-        multiply(free, change)
+        for p in range(1, size):
+            z[p] = target[place[p]] - z[p]
+        multiply(inverse, z, size, change)
         bias, point[d] = point[d] + change[0], balance
-        rows_add(path.table, free.row[1:], change[1:], free.size[0] - 1, point)
+        rows_add(table, rows[1:], change[1:], size - 1, point)
         balance, point[d] = point[d], bias
-        for p in range(1, free.size[0]):
-            free.alpha[p] += change[p]
-    for p in range(1, free.size[0]):
-        path.alpha[free.place[p]] = free.alpha[p]
-    path.balance[0] = 0.0
-    find_leads(path)
+        for p in range(1, size):
+            seated[p] += change[p]
+            alpha[place[p]] = seated[p]
+    unbalanced[0] = 0.0
+    find_leads(table, places, point)
 
 
 @njit(**ONCE)
-def _begin(path, for_good):
+def _begin(path, hard):
     """Take what the free records need to their seats, and add up the moving bounds."""
-    free = path.free
+    places, free, way, mass = path.places, path.free, path.way, 0.0
+    gain = places.gain
+    alpha, cap, rise = places.alpha, places.cap, places.rise
+    target, where, place = places.target, places.where, free.place
+    least = np.int64(BOUND)
+    combine(path.table, places, rise, least, path.listed, path.value, places.push)
     for p in range(1, free.size[0]):
-        i = free.place[p]
-        free.row[p], free.alpha[p], free.cap[p] = path.row[i], path.alpha[i], path.cap[i]
-        free.rise[p] = path.rise[i]
-    combine(path, path.rise, BOUND, path.push)
-    mass = path.gain[0] = 0.0
-    for i in range(path.size[0] if for_good else 0):
-        mass += path.alpha[i] * path.target[i]
-        path.gain[0] += path.rise[i] * path.target[i] * (path.where[i] == BOUND)
-    for k in range(path.way.shape[0]):
-        path.way[k] = 0.0
+        i = place[p]
+        free.alpha[p], free.cap[p], free.rise[p] = alpha[i], cap[i], rise[i]
+    gain[0] = 0.0
+    for i in range(places.size[0] if hard else 0):
+        mass += alpha[i] * target[i]
+        gain[0] += rise[i] * target[i] * (where[i] == BOUND)
+    for k in range(way.shape[0]):
+        way[k] = 0.0
     return mass
-
-
-@njit(**ONCE)
-def _look(path, watched):
-    """List the records that may reach their margin soon; returns how far the point may move.
-
-    None can before the point has moved by its lead over the length of its row.
-    """
-    update_leads(path)
-    mean, n = 0.0, path.size[0]
-    for i in range(n):
-        mean += abs(path.lead[i]) / path.length[i]
-    radius = watched * mean / n if watched < np.inf else np.inf
-    list_near(path, radius, False)
-    return radius
-
-
-@njit(**ONCE)
-def _let_in(path, i, time, for_good, exact):
-    """Let record i, which has reached its margin, into J.
-
-    Returns whether its bound has risen for good, whether the rates must be solved for, and whether
-    all hard margins may still hold.
-    """
-    rise = path.rise[i] if path.where[i] == BOUND else 0.0
-    cap = path.cap[i] + time * path.rise[i]
-    risen = for_good and rise != 0.0
-    rest = enter(path, i, cap if path.where[i] == BOUND else 0.0, np.inf if risen else cap)
-    if risen:
-        path.cap[i], path.rise[i], path.free.rise[path.free.size[0] - 1] = np.inf, 0.0, 0.0
-    if rest > 0.0 and not exact:
-        _turn_for_newcomer(path, rest, rise)
-    return np.int64(risen), exact or rest == 0.0, rest >= 0.0
 
 
 @njit(**JIT)
@@ -338,76 +329,89 @@ def follow(path, task, stop):
 
     Returns how that ended. The leads are those of the start, until they are brought up to date.
     """
-    free, near, exact, for_good = path.free, path.near, task.exact, task.horizon == np.inf
-    rising, end, last = task.rising, STUCK, path.events[0] + task.max_events
-    now, settled, gone, seen = 0.0, 0.0, 0.0, 0
-    mass = _begin(path, for_good)
-    ceiling = _CEILING * mass if for_good else np.inf
-    aim, noise, radius, relist = True, 0.0, np.inf, task.renew
-    while path.events[0] < last and not stop[0]:
-        if for_good:
-            weight = _length(path.point[: path.d])
-            if rising == 0 or mass > ceiling or mass - 0.5 * weight * weight > task.cutoff:
-                above = mass - 0.5 * weight * weight > task.cutoff
-                end = DONE if rising == 0 else CUT if above else INFEASIBLE
+    table, d, places, free, near = path.table, path.d, path.places, path.free, path.near
+    point, speed, way, push, gain = path.point, path.speed, path.way, places.push, places.gain
+    balance, watched, age, events = path.balance, path.watched, path.age, path.events
+    n_far = path.n_far
+    where, target, renew = places.where, places.target, task.renew
+    exact, hard, rising = task.exact, task.horizon == np.inf, task.rising
+    now, settled, gone, seen, radius = 0.0, 0.0, 0.0, 0, np.inf
+    aim, noise, relist, end, last = True, 0.0, renew, STUCK, events[0] + task.max_events
+    mass = _begin(path, hard)
+    ceiling = _CEILING * mass
+    while events[0] < last and not stop[0]:
+        if hard:
+            value = mass - 0.5 * _length(point[:d]) ** 2
+            if rising == 0 or mass > ceiling or value > task.cutoff:
+                end = DONE if rising == 0 else (CUT if value > task.cutoff else INFEASIBLE)
                 break
-        push = path.push[path.d] + path.balance[0]
-        unbalanced = free.size[0] == 1 and abs(push) > _BALANCED
-        if relist or (unbalanced and task.renew):
-            radius, gone, seen = _look(path, np.inf if unbalanced else path.watched[0]), 0.0, 0
-        relist = unbalanced and task.renew
+        unbalanced = free.size[0] == 1 and abs(push[d] + balance[0]) > _BALANCED
+        if renew and (relist or unbalanced):
+            radius, gone, seen = _look(path, np.inf if unbalanced else watched[0]), 0.0, 0
+        relist = unbalanced
         if unbalanced:  # no multiplier is free to balance the others: move the bias until one is
-            kind, who = _MARGIN, _find_bias(path, push)
+            kind, who = _MARGIN, _find_bias(table, d, near, point, push[d] + balance[0])
         else:
             # 1. Find the next event.
             if aim:
                 rounding = _aim(path)
                 noise = rounding if exact else 0.0
             left, room = task.horizon - now, radius - gone
-            step, kind, who = _next_event(path, left, room, noise, task.slack)
+            step, kind, who = _next_event(table, speed, free, near, left, room, noise, task.slack)
             # 2. Go there.
             if step == np.inf:  # the multipliers that grow prove that there is no solution
-                end, now = INFEASIBLE, now + ENDLESS
                 for p in range(1, free.size[0]):
                     free.alpha[p] += ENDLESS * free.rate[p]
+                end, now = INFEASIBLE, now + ENDLESS
                 break
-            if for_good:
-                mass += step * path.gain[0]
-                for p in range(1, free.size[0]):
-                    mass += step * free.rate[p] * path.target[free.place[p]]
-            if task.renew:
-                gone += step * _length(path.speed)
-            _advance(path, step)
+            for p in range(1, free.size[0] if hard else 0):
+                mass += step * free.rate[p] * target[free.place[p]]
+            mass += step * gain[0]
+            gone += step * _length(speed) if renew else 0.0
+            _advance(free, near, point, speed, way, step)
             now += step
             seen += near.size[0]
         # 3. Handle it.
         if kind == _END:
             end = DONE
             break
-        path.events[0] += 1
+        events[0] += 1
         aim = exact
-        if kind == _MARGIN:
-            possible = who >= 0
-            if possible:
-                i = np.int64(near.place[who])
-                risen, aim, possible = _let_in(path, i, now - settled, for_good, exact)
-                rising -= risen
-            if not possible:
+        if kind == _LOOK:  # a look costs as much as what was watched since the last one
+            watched[0] *= 0.6 if seen > places.size[0] else 1.5
+            relist = True
+        elif kind == _MARGIN:
+            rest = -1.0
+            if who >= 0:
+                i, rate = np.int64(near.place[who]), 0.0
+                cap = places.cap[i] + (now - settled) * places.rise[i]
+                alpha = cap if where[i] == BOUND else 0.0
+                if where[i] == BOUND:
+                    rate = places.rise[i]
+                risen = hard and rate != 0.0
+                rest = enter(path, table, d, places, near, free, i, alpha, np.inf if risen else cap)
+                if risen:  # for good: its margin holds
+                    places.cap[i], places.rise[i] = np.inf, 0.0
+                    free.rise[free.size[0] - 1] = 0.0
+                    rising -= 1
+            if rest < 0.0:
                 end = INFEASIBLE
                 break
-        elif kind != _LOOK:
-            if not exact and free.size[0] > 2:
-                _turn_for_leaver(path, who, kind == _UP)
-            aim = exact or free.size[0] == 2
-            leave(path, who, kind == _UP)
-        if kind == _LOOK:  # a look costs as much as what was watched since the last one
-            path.watched[0] *= 0.6 if seen > path.size[0] else 1.5
-            relist = True
-        if task.renew and path.age[0] > MAX_AGE:
-            settle(path, now - settled)
+            age[0] += 1
+            aim = exact or rest == 0.0
+            if not aim:
+                _turn_for_newcomer(table, d, free, speed, near.pull[who], rest, rate)
+        else:
+            i, cap, aim = np.int64(free.place[who]), free.cap[who], exact or free.size[0] == 2
+            if not aim:
+                _turn_for_leaver(table, d, free, speed, who, kind == _UP)
+            age[0] += 1
+            remove(free, who)
+            park(table, places, near, i, kind == _UP, cap)
+        if renew and age[0] > MAX_AGE:
+            settle(places, free, now - settled)
             settled = now
             refresh(path)
-            near.size[0], path.n_far[0] = 0, 0
-            relist = True
-    settle(path, now - settled)
+            near.size[0], n_far[0], relist = 0, 0, True
+    settle(places, free, now - settled)
     return end

@@ -33,7 +33,9 @@ from svmproba.solvers.exact_path.workspace import (
     FREE,
     ZERO,
     Space,
+    moving_path,
     new_space,
+    open_free,
     open_path,
 )
 from svmproba.solvers.problem import Array, Problem, relative_gap
@@ -91,7 +93,7 @@ def find_route(
     if not dense or not np.isfinite(base).all() or not _nearly_separable(problem):
         return None
     space, needed = new_walk(problem, width), np.zeros(n_grid)
-    path = open_path.py_func(space)
+    path = moving_path(space)
     coef, alphas = np.empty((n_grid, width)), np.empty((n_grid, n))
     start = _cold_route(problem, grid[0] * full, n_grid)
     task = (problem, space, full, grid[:1].copy(), tol, start, stop, coef[:1], alphas[:1], needed)
@@ -99,7 +101,7 @@ def find_route(
         return None
     bias = float(coef[0, problem.d])
     status, here = np.full(n, ZERO, np.int8), full > 0.0
-    status[here] = path.where[: np.count_nonzero(here)]
+    status[here] = path.places.where[: np.count_nonzero(here)]
     route = Route(alphas[0].copy(), start.bound, status, bias, start.width)
     needed[:] = 0.0
     for bag in base:
@@ -134,47 +136,53 @@ def _cold_route(problem: Problem, bound: Array, n_grid: int) -> Route:
 def new_walk(problem: Problem, width: int) -> Space:
     """Allocate the work space; it serves one bag after the other."""
     space = new_space(problem.table, problem.d, 1, np.zeros(1, np.uint8))
-    open_path.py_func(space).length[:] = 1.0  # records are watched by their distance in margins
+    moving_path(space).places.length[:] = 1.0  # records are watched by their distance in margins
     return space
 
 
 @njit(**ONCE)
-def _begin(problem, path, base, route, C):
+def _begin(problem, places, base, route, C):
     """List the bag, then the records outside that still have a multiplier."""
-    row, m, end = path.row, np.uint64(0), np.uint64(0)
+    row, alpha, cap, rise = places.row, places.alpha, places.cap, places.rise
+    where, target, size = places.where, places.target, places.size
+    targets, alphas, bounds, status = problem.targets, route.alpha, route.bound, route.status
+    m, end = np.uint64(0), np.uint64(0)
     for i in range(base.shape[0]):  # without branches: see newton
         row[m] = i
         m += np.uint64(base[i] > 0.0)
     end = m
     for i in range(base.shape[0]):
         row[end] = i
-        end += np.uint64((base[i] == 0.0) & (route.alpha[i] > 0.0))
+        end += np.uint64((base[i] == 0.0) & (alphas[i] > 0.0))
     for a in range(end):
         i = row[a]
-        path.alpha[a], path.target[a] = route.alpha[i], problem.targets[i]
-        path.where[a] = route.status[i] if a < m else ABSENT
-        path.cap[a] = route.bound[i] if a < m else route.alpha[i]
-        path.rise[a] = C * base[i] - path.cap[a]
-    path.size[0], path.size[1] = m, end
-    path.point[problem.d] = route.bias
+        alpha[a], target[a] = alphas[i], targets[i]
+        where[a] = status[i] if a < m else ABSENT
+        cap[a] = bounds[i] if a < m else alphas[i]
+        rise[a] = C * base[i] - cap[a]
+    size[0], size[1] = m, end
 
 
 @njit(**ONCE)
 def _arrive(path):
     """Compute point and leads after a piece; returns the gap, and the width that it took."""
-    free, lead, margin, width = path.free, path.lead, path.value, 0.0
+    table, d, places, free, point = path.table, path.d, path.places, path.free, path.point
+    alpha, cap, lead, where, target = (
+        places.alpha, places.cap, places.lead, places.where, places.target
+    )  # fmt: skip
+    margin, place, width, balance = path.value, free.place, 0.0, path.balance
     for p in range(1, free.size[0]):
-        i = free.place[p]
-        path.alpha[i] = min(max(path.alpha[i], 0.0), path.cap[i])
+        i = place[p]
+        alpha[i] = min(max(alpha[i], 0.0), cap[i])
     locate(path)
-    rows_dot(path.table, path.row, path.size[0], path.point, margin)
-    for a in range(path.size[0]):
-        now = margin[a] - path.target[a]
-        turned = (path.where[a] == FREE) | ((now < 0.0) != (lead[a] < 0.0))
+    rows_dot(table, places.row, places.size[0], point, margin)
+    for a in range(places.size[0]):
+        now = margin[a] - target[a]
+        turned = (where[a] == FREE) | ((now < 0.0) != (lead[a] < 0.0))
         width = max(width, abs(lead[a]) if turned else 0.0)
         lead[a] = now
-    primal, dual = values(path)
-    if abs(path.balance[0]) > 1e-6 * (primal + dual):
+    primal, dual = values(places, d, point)
+    if abs(balance[0]) > 1e-6 * (primal + dual):
         return np.inf, width
     return relative_gap(primal, dual), width
 
@@ -209,45 +217,41 @@ def walk_path(problem, space, base, grid, tol, route, stop, coef, alphas, width)
     int
         How many values of C were solved; the models of the others are left at zero.
     """
-    path = open_path(space)
-    path.events[0] = 0
+    path = open_path(space, open_free(space))
+    places, near, point, events = path.places, path.near, path.point, path.events
+    row, alpha, cap, rise, size = places.row, places.alpha, places.cap, places.rise, places.size
+    far, n_far, d, build, adopt = path.far, path.n_far, path.d, True, np.bool_(True)
+    coef[:], alphas[:], events[0] = 0.0, 0.0, 0
+    _begin(problem, places, base, route, grid[0])
+    point[d] = route.bias
     for k in range(grid.shape[0]):
-        for j in range(coef.shape[1]):
-            coef[k, j] = 0.0
-        for i in range(base.shape[0]):
-            alphas[k, i] = 0.0
-    _begin(problem, path, base, route, grid[0])
-    build = True
-    for k in range(grid.shape[0]):
-        last, repairs = path.events[0] + _MAX_EVENTS, 0
+        last, repairs = events[0] + _MAX_EVENTS, 0
         if k == 0:
             last += 3 * base.shape[0]
-        for a in range(path.size[0] if k > 0 else 0):
-            path.rise[a] = (grid[k] / grid[k - 1] - 1.0) * path.cap[a]
+        for a in range(size[0] if k > 0 else 0):
+            rise[a] = (grid[k] / grid[k - 1] - 1.0) * cap[a]
         while True:
             if build:
                 rebuild(path)
                 locate(path)
-                find_leads(path)
-            list_near(path, route.width[k], True)
-            task = Task(1.0, np.int64(0), np.inf, last - path.events[0], _SLACK, False, False)
+                find_leads(path.table, places, point)
+            list_near(places, near, far, n_far, route.width[k], adopt)
+            task = Task(1.0, np.int64(0), np.inf, last - events[0], _SLACK, False, False)
             if follow(path, task, stop) != DONE:
                 return k
-            path.size[1] = path.size[0]
+            size[1] = size[0]
             gap, needed = _arrive(path)
             width[k] = max(width[k], needed)
+            build = gap > 0.5 * tol and repairs > 0
             if gap <= 0.5 * tol:
-                build = False
                 break
-            # What is wrong here is put right by one more piece, at this C.
-            build = repairs > 0
-            repairs += 1
+            repairs += 1  # one more piece at this C puts right what is wrong
             if repairs > _REPAIRS:
                 return k
-            for a in range(path.size[0]):
-                path.rise[a] = 0.0
+            for a in range(size[0]):
+                rise[a] = 0.0
         for j in range(coef.shape[1]):
-            coef[k, j] = path.point[j]
-        for a in range(path.size[0]):
-            alphas[k, path.row[a]] = path.alpha[a]
+            coef[k, j] = point[j]
+        for a in range(size[0]):
+            alphas[k, row[a]] = alpha[a]
     return grid.shape[0]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from svmproba.solvers.core.compiled import JIT, ONCE, lean_entry
+from svmproba.solvers.core.compiled import ONCE, lean_entry
 from svmproba.solvers.exact_path.active_set import find_leads, locate, rebuild, remove, values
 from svmproba.solvers.exact_path.follow import (
     DONE,
@@ -28,9 +28,10 @@ from svmproba.solvers.exact_path.workspace import (
     BOUND,
     FREE,
     ZERO,
-    Path,
     Space,
+    moving_path,
     new_space,
+    open_free,
     open_path,
 )
 from svmproba.solvers.problem import Array
@@ -56,82 +57,80 @@ def new_moves(table: Array, d: int, slots: int, stop: Any) -> Space:
     """Allocate the work space of one table, with scattered targets."""
     space = new_space(table, d, slots, stop)
     path, n = moving_path(space), len(table)
-    path.target[:n] = 1.0 - SCATTER * np.modf(0.7548776662 * np.arange(1, n + 1))[0]
+    path.places.target[:n] = 1.0 - SCATTER * np.modf(0.7548776662 * np.arange(1, n + 1))[0]
     path.watched[0] = _FIRST_WATCHED
     return space
-
-
-def moving_path(space: Space) -> Path:
-    """Return the solution of slot 0, by name."""
-    return open_path.py_func(space)
 
 
 @njit(**ONCE)
 def _start_cold(path):
     """Take balanced multipliers within their bounds for the solution with other targets."""
-    free, n, bias = path.free, path.size[0], 0.0
-    for i in range(n):
-        at_bound = path.alpha[i] >= path.cap[i]
-        path.where[i] = ZERO if path.alpha[i] <= 0.0 else (BOUND if at_bound else FREE)
+    table, d, places, free, point = path.table, path.d, path.places, path.free, path.point
+    near, far, n_far, balance, bias = path.near, path.far, path.n_far, path.balance, 0.0
+    alpha, cap, lead, where = places.alpha, places.cap, places.lead, places.where
+    place, row = free.place, free.row
+    for i in range(places.size[0]):
+        where[i] = ZERO if alpha[i] <= 0.0 else (BOUND if alpha[i] >= cap[i] else FREE)
     rebuild(path)
-    path.point[path.d] = 0.0
     locate(path)
-    path.balance[0] = 0.0
-    find_leads(path)
+    balance[0] = point[d] = 0.0
+    find_leads(table, places, point)
     for p in range(1, free.size[0]):
-        bias -= path.lead[free.place[p]] * path.table[free.row[p], path.d] / (free.size[0] - 1)
-    path.point[path.d] = bias
-    find_leads(path)
-    list_near(path, np.inf, True)
+        bias -= lead[place[p]] * table[row[p], d] / (free.size[0] - 1)
+    point[d] = bias
+    find_leads(table, places, point)
+    list_near(places, near, far, n_far, np.inf, np.bool_(True))
 
 
 @njit(**ONCE)
-def _set_rates(path, goal):
+def _set_rates(places, free, age, goal):
     """Let finite bounds move to their goals; returns whether any does."""
-    free, moving = path.free, False
-    for i in range(path.size[0]):
-        path.rise[i] = 0.0
-        if goal[i] == np.inf or goal[i] == path.cap[i]:
+    alpha, cap, rise, where = places.alpha, places.cap, places.rise, places.where
+    place, moving = free.place, False
+    for i in range(places.size[0]):
+        rise[i] = 0.0
+        if goal[i] == np.inf or goal[i] == cap[i]:
             continue
-        if path.cap[i] == np.inf and path.alpha[i] <= goal[i]:
-            path.cap[i] = goal[i]
+        if cap[i] == np.inf and alpha[i] <= goal[i]:
+            cap[i] = goal[i]
             continue
-        if path.cap[i] == np.inf:  # now at a bound that comes down from where its multiplier is
+        if cap[i] == np.inf:  # now at a bound that comes down from where its multiplier is
             for p in range(1, free.size[0]):
-                if free.place[p] == i:
+                if place[p] == i:
                     remove(free, np.int64(p))
-                    path.age[0] += 1
+                    age[0] += 1
                     break
-            path.where[i], path.cap[i] = BOUND, path.alpha[i]
-        path.rise[i] = goal[i] - path.cap[i]
+            where[i], cap[i] = BOUND, alpha[i]
+        rise[i] = goal[i] - cap[i]
         moving = True
     return moving
 
 
 @njit(**ONCE)
-def _set_hard(path, goal, solved):
+def _set_hard(places, goal, solved):
     """End the change of the finite bounds, and let those of hard margins rise; returns how many."""
+    alpha, cap, rise, where = places.alpha, places.cap, places.rise, places.where
     rising = np.int64(0)
-    for i in range(path.size[0]):
-        path.rise[i] = 0.0
+    for i in range(places.size[0]):
+        rise[i] = 0.0
         if goal[i] < np.inf:  # to the last digit
-            path.cap[i] = goal[i]
-            path.alpha[i] = goal[i] if path.where[i] == BOUND else path.alpha[i]
-        elif path.where[i] != BOUND:
-            path.cap[i] = np.inf
+            cap[i] = goal[i]
+            alpha[i] = goal[i] if where[i] == BOUND else alpha[i]
+        elif where[i] != BOUND:
+            cap[i] = np.inf
         elif solved:
-            path.rise[i] = max(path.cap[i], 1e-300)
+            rise[i] = max(cap[i], 1e-300)
             rising += 1
     return rising
 
 
-@njit(**JIT)
+@njit(**ONCE)
 def _carry(path, horizon, rising, cutoff, renew, stop):
     """Follow the solution, and remove rounding where there may be some."""
-    most = np.int64(_EVENTS + _EVENTS_EACH * path.size[0])
+    age, most = path.age, np.int64(_EVENTS + _EVENTS_EACH * path.places.size[0])
     end = follow(path, Task(horizon, rising, cutoff, most, 0.0, True, renew), stop)
     update_leads(path)
-    if path.age[0] > MAX_AGE or not renew:
+    if age[0] > MAX_AGE or not renew:
         refresh(path)
     return end
 
@@ -146,19 +145,20 @@ def move(space, goal, cutoff, exact, tally):
     Returns how that ended, and the value: a lower bound to the last digit, infinite unless the end
     is a solution.
     """
-    path, end, stop = open_path(space), DONE, space.stop
+    path, end, stop = open_path(space, open_free(space)), DONE, space.stop
+    places, free, age, point, d = path.places, path.free, path.age, path.point, path.d
     tally[SOLVES] += 1
     if not exact:
         _start_cold(path)
-    if _set_rates(path, goal) or not exact:
+    if _set_rates(places, free, age, goal) or not exact:
         end = _carry(path, 1.0, np.int64(0), np.inf, exact, stop)
-    rising = _set_hard(path, goal, end == DONE)
+    rising = _set_hard(places, goal, end == DONE)
     if rising > 0:
         end = _carry(path, np.inf, rising, cutoff, np.bool_(True), stop)
-    primal, dual = values(path)
+    primal, dual = values(places, d, point)
     if end == DONE and abs(primal - dual) > EXACT * primal:
         refresh(path)
-        primal, dual = values(path)
+        primal, dual = values(places, d, point)
         if abs(primal - dual) > EXACT * primal:
             end = STUCK
     tally[FAILURES] += end == STUCK

@@ -1,8 +1,11 @@
 """The arrays of the kernel: how they are stored, and the names by which it uses them.
 
-Functions that only pass the work space on (the constrained search) take `Space`, twelve arrays.
-The kernel opens it to a `Path`, a view for each name. Numba hands every array over as seven
-numbers, and LLVM pays for each of them in every function and wherever one is inlined: MEASURED.
+Functions that only pass the work space on (the constrained search) take `Space`, a dozen arrays.
+The kernel opens it to a `Path`, a view for each name. Numba hands an array over as seven numbers,
+and reads a tuple as a whole wherever one of its fields is used after the first branch of a
+function. So functions take their arrays from the tuple at the start, and those that are inlined
+take the small tuples: `follow` then compiles in 4 s of CPU time, where all used the fields of the
+whole tuple in 11 s. The search would take 1 s more if it opened the work space.
 """
 
 from __future__ import annotations
@@ -51,36 +54,42 @@ class Near(NamedTuple):
     size: Any  # (1,)
 
 
+class Places(NamedTuple):
+    """The records, by place."""
+
+    row: Any  # in the table
+    alpha: Array
+    cap: Array  # bound of alpha
+    lead: Array  # margin minus target
+    where: Any  # see above
+    rise: Array  # rate of cap
+    target: Array
+    length: Array  # of the row
+    position: Any  # in the list of near records
+    push: Array  # (width,), sum of rise times row, of the records at their bound
+    gain: Array  # (1,), the same sum of rise times target
+    size: Any  # (2,), records of the problem, and with the absent ones
+
+
 class Path(NamedTuple):
-    """A solution that moves. Its records are numbered by place; `row` is their row in the table."""
+    """A solution that moves."""
 
     table: Array  # (rows, width), signed, the bias at column d
     d: int
-    size: Any  # (2,), places of the problem's records, and with the absent ones
-    row: Any
-    alpha: Array
-    cap: Array
-    lead: Array  # margin minus target
-    where: Any
-    rise: Array  # rate of cap
-    target: Array
-    length: Array
-    position: Any  # in the list of near records
-    far: Any  # the records that are not near
-    n_far: Any  # (1,)
-    events: Any  # (1,), that were met so far
-    point: Array  # (width,), weights and bias
-    speed: Array  # rate of the point
-    push: Array  # sum of rise times row, of the records at their bound
-    way: Array  # of the point, since the leads of the far records were computed
-    gain: Array  # (1,), the same sum of rise times target
-    balance: Array  # (1,), sum of the signed multipliers, to be taken back by tau = 1
-    watched: Array  # (1,), see `moves`
+    places: Places
     free: Free
     near: Near
+    far: Any  # places of the records that are not near
+    n_far: Any  # (1,)
+    point: Array  # (width,), weights and bias
+    speed: Array  # rate of the point
+    way: Array  # of the point, since the leads of the far records were computed
+    balance: Array  # (1,), sum of the signed multipliers, to be taken back by tau = 1
+    watched: Array  # (1,), see `follow._look`
     age: Any  # (1,), changes of the inverse since it was computed
-    listed: Any  # scratch
-    value: Array  # scratch
+    events: Any  # (1,), that were met so far
+    listed: Any  # scratch by place
+    value: Array  # scratch by place
 
 
 class Space(NamedTuple):
@@ -91,12 +100,12 @@ class Space(NamedTuple):
     values: Array  # (slots, 3, n)
     points: Array  # (slots, width)
     inverses: Array  # (slots, side, side)
-    marks: Any  # (slots, n + side)
+    marks: Any  # (slots, n + 2 side)
     counts: Any  # (slots, 2)
     by_place: Array  # (10, n)
     by_seat: Array  # (6, side)
     vectors: Array  # (4, width)
-    lists: Any  # (6, n + side), unsigned: Numba lets signed indices count from the end
+    lists: Any  # (6, n + 1), unsigned: Numba lets signed indices count from the end
     numbers: Array  # (3,)
     sizes: Any  # (5,)
     stop: Any  # (1,), set from outside to end everything soon
@@ -112,41 +121,56 @@ def new_space(table: Array, d: int, slots: int, stop: Any) -> Space:
         aligned(slots, 3, whole(n)),
         aligned(slots, width),
         aligned(slots, side, side),
-        np.zeros((slots, n + side), np.uint32),
+        np.zeros((slots, n + 2 * side), np.uint32),
         np.ones((slots, 2), np.int64),
         aligned(10, whole(n)),
         aligned(6, side),
         aligned(4, width),
-        np.zeros((6, n + side), np.uint32),
+        np.zeros((6, n + 1), np.uint32),
         np.zeros(3),
         np.zeros(5, np.int64),
         stop,
     )
-    path = open_path.py_func(space)
-    path.size[:] = n
-    path.row[:n] = np.arange(n)
-    path.target[:] = 1.0
-    path.length[:n] = np.sqrt(np.einsum("ij,ij->i", table, table))
+    places = moving_path(space).places
+    places.size[:] = n
+    places.row[:n] = np.arange(n)
+    places.target[:] = 1.0
+    places.length[:n] = np.sqrt(np.einsum("ij,ij->i", table, table))
     return space
 
 
 @njit(**ONCE)
-def open_path(space):
-    """Return the moving solution of a work space, by name."""
-    side = space.inverses.shape[1]
-    n = space.marks.shape[1] - side
-    values, marks, counts = space.values[0], space.marks[0], space.counts[0]
-    numbers = space.numbers
-    f, s, v, lists, sizes = space.by_place, space.by_seat, space.vectors, space.lists, space.sizes
-    free = Free(
-        space.inverses[0], marks[n:], lists[5], s[0], s[1], s[2], s[3], s[4], s[5], v[3], counts[:1]
-    )
-    near = Near(lists[2], lists[3], f[3], f[4], f[5], f[6], f[7], f[8], sizes[2:3])
-    return Path(
-        space.table, space.d, sizes[:2], lists[0], values[0], values[1], values[2], marks[:n],
-        f[0], f[1], f[2], lists[1], lists[4], sizes[3:4], sizes[4:], space.points[0], v[0], v[1], v[2],
-        numbers[:1], numbers[1:2], numbers[2:], free, near, counts[1:], lists[5][side:], f[9],
+def open_free(space):
+    """Return the free records of the moving solution, by name."""
+    s, marks, side = space.by_seat, space.marks[0], space.inverses.shape[1]
+    n = marks.shape[0] - 2 * side
+    return Free(
+        space.inverses[0], marks[n : n + side], marks[n + side :], s[0], s[1], s[2], s[3], s[4],
+        s[5], space.vectors[3], space.counts[0][:1],
     )  # fmt: skip
+
+
+@njit(**ONCE)
+def open_path(space, free):
+    """Return the moving solution of a work space, by name, with what `open_free` returns."""
+    values, f, v, lists, sizes, numbers = (
+        space.values[0], space.by_place, space.vectors, space.lists, space.sizes, space.numbers
+    )  # fmt: skip
+    near = Near(lists[2], lists[3], f[3], f[4], f[5], f[6], f[7], f[8], sizes[2:3])
+    places = Places(
+        lists[0], values[0], values[1], values[2], space.marks[0], f[0], f[1], f[2], lists[1],
+        v[1], numbers[:1], sizes[:2],
+    )  # fmt: skip
+    return Path(
+        space.table, space.d, places, free, near, lists[4], sizes[3:4], space.points[0], v[0],
+        v[2], numbers[1:2], numbers[2:], space.counts[0][1:], sizes[4:], lists[5],
+        f[9],
+    )  # fmt: skip
+
+
+def moving_path(space: Space) -> Path:
+    """Return the moving solution to Python."""
+    return open_path.py_func(space, open_free.py_func(space))
 
 
 @njit(**JIT)
