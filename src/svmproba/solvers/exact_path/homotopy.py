@@ -1,19 +1,10 @@
 r"""CPU engine for small, nearly separable tables: the exact path of the solution.
 
-With bounds :math:`c_i(\tau)` and targets :math:`t_i(\tau)` that are linear in :math:`\tau`, the
-solution is piecewise linear in :math:`\tau` (Hastie, Rosset, Tibshirani & Zhu 2004). Let
-:math:`J` be the records strictly between their bounds, :math:`B` those at their bound. On a piece
-
-.. math:: \begin{pmatrix}0 & y_J^\top\\ y_J & Q_{JJ}\end{pmatrix}
-   \begin{pmatrix}\dot b\\ \dot\alpha_J\end{pmatrix} =
-   \begin{pmatrix}-y_B^\top\dot c_B\\ \dot t_J-Q_{JB}\,\dot c_B\end{pmatrix},
-
-and a piece ends where a multiplier reaches a bound or a record its margin. Each such event adds or
-removes one row of the matrix, whose inverse is kept. A bag starts from the solution of the full
-sample, whose bounds go over to those of the bag; then C goes up the grid. Nearly separable tables
-have few events, a dozen for each C, and an event is cheaper than a Newton step. What is wrong at
-the end of a piece (a record that was not watched, rounding) becomes a change of the targets, and
-is taken back along one more piece.
+A bag starts from the solution of the full sample, whose bounds go over to those of the bag; then C
+goes up the grid (:mod:`~svmproba.solvers.exact_path.follow`). Nearly separable tables have few
+events, a dozen for each C, and an event is cheaper than a Newton step. What is wrong at the end of
+a piece (a record that was not watched, rounding) becomes a change of the targets, and is taken back
+along one more piece.
 """
 
 from __future__ import annotations
