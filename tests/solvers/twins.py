@@ -17,6 +17,13 @@ class Instance(NamedTuple):
     bounds: np.ndarray
 
 
+def rates(scores: Any, signs: Any, weight: Any) -> np.ndarray:
+    """Mass with a margin of at least 1 among the positives, the negatives and all."""
+    held = signs * scores >= 1.0
+    groups = (signs > 0.0, signs < 0.0, signs != 0.0)
+    return np.array([weight[held & group].sum() for group in groups])
+
+
 class Solution(NamedTuple):
     value: float
     slack: float  # by how much the value may be above the least one

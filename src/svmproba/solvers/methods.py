@@ -26,8 +26,7 @@ from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.core.tables import kernel_products
 from svmproba.solvers.dual.coordinate_descent import solve_sweeps
 from svmproba.solvers.dual.smo import new_space, solve_pairs
-from svmproba.solvers.exact_path.homotopy import find_route, walk_path
-from svmproba.solvers.exact_path.pieces import new_walk
+from svmproba.solvers.exact_path.homotopy import find_route, new_walk, walk_path
 from svmproba.solvers.newton.guide import learn_guide, no_guide
 from svmproba.solvers.newton.lagrangian import DIRECT_WIDTH, clear, new_state
 from svmproba.solvers.newton.path import solve_path

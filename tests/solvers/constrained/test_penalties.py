@@ -7,16 +7,15 @@ import pytest
 
 from svmproba.solvers.constrained import penalties
 from svmproba.solvers.constrained.bags import fit_constrained
-from svmproba.solvers.constrained.feasible_point import needed_mass, rates
+from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.penalties import penalty_path
 from svmproba.solvers.constrained.single import prepare, solve_constrained
 from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.exact_path.moves import FAILURES, move
-from svmproba.solvers.exact_path.pivots import ALPHA, CAP
 from svmproba.solvers.newton.lagrangian import DIRECT_WIDTH, new_state
 from svmproba.solvers.problem import Problem
 
-from ..twins import Instance, bags, clarabel_solution, records
+from ..twins import Instance, bags, clarabel_solution, rates, records
 
 FLOORS = (
     {"min_tpr": 0.8},
@@ -136,18 +135,18 @@ def test_ties_do_not_stop_the_moves():
     """Hundreds of records on their margin at once, as in churn."""
     rows, signs = _tied(900)
     bag = prepare(rows, signs, np.ones(900), 1, np.zeros(1, np.uint8))
-    task, p = bag.task, bag.task.p
+    task = bag.task
     first = 1e-4
-    p.f[0, CAP], p.f[0, ALPHA] = first * task.base, first * bag.alpha
-    move(p, first * task.base, np.inf, False, task.tally)
+    task.cap[:900], task.alpha[:900] = first * task.base, first * bag.alpha
+    move(task.space, first * task.base, np.inf, False, task.tally)
     rng, tied = np.random.default_rng(1), 0
     for C in (0.01, 0.1, 1.0, 10.0):
-        _, value = move(p, C * task.base, np.inf, True, task.tally)
-        tied = max(tied, np.sum(np.abs(p.f[0, 2]) < 1e-5))
+        _, value = move(task.space, C * task.base, np.inf, True, task.tally)
+        tied = max(tied, np.sum(np.abs(task.lead[:900]) < 1e-5))
         hard = (signs > 0.0) & (rng.random(900) < 0.5)
         for factor in (2.0, 4.0, 16.0):
             bounds = np.where(hard, factor * C, C) * task.base
-            _, value = move(p, bounds, np.inf, True, task.tally)
+            _, value = move(task.space, bounds, np.inf, True, task.tally)
         exact = clarabel_solution(Instance(rows, signs, np.ones(900), bounds)).value
         assert value == pytest.approx(exact, rel=1e-6)
     assert task.tally[FAILURES] == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, make_classification
 
 from svmproba.solvers.constrained.bags import fit_constrained
-from svmproba.solvers.constrained.feasible_point import needed_mass, polish, rates
+from svmproba.solvers.constrained.feasible_point import needed_mass, polish
 from svmproba.solvers.constrained.local_search import FEASIBLE, OPTIMAL
 from svmproba.solvers.constrained.single import (
     EFFORT,
@@ -22,9 +22,10 @@ from svmproba.solvers.constrained.single import (
     solve_constrained,
 )
 from svmproba.solvers.ensemble import fit_ensemble
-from svmproba.solvers.exact_path.moves import DONE, INFEASIBLE, move
+from svmproba.solvers.exact_path.follow import DONE, INFEASIBLE
+from svmproba.solvers.exact_path.moves import move
 
-from ..twins import CASES, Instance, bags, clarabel_solution, records
+from ..twins import CASES, Instance, bags, clarabel_solution, rates, records
 
 FLOORS: dict[str, dict[str, float]] = {
     "positives": {"min_tpr": 0.75},
@@ -110,12 +111,12 @@ def test_moves_end_at_the_solution(case):
     data = CASES[case]()
     rows, signs, weight = data.rows, data.signs, data.counts[0]
     bag = prepare(rows, signs, weight, 1, np.zeros(1, np.uint8))
-    task, p = bag.task, bag.task.p
+    task, n = bag.task, len(bag.here)
     rng = np.random.default_rng(0)
-    p.f[0, 0], p.f[0, 1] = 0.1 * bag.alpha, 0.1 * task.base
-    end, value = move(p, 0.1 * task.base, np.inf, False, task.tally)
+    task.alpha[:n], task.cap[:n] = 0.1 * bag.alpha, 0.1 * task.base
+    end, value = move(task.space, 0.1 * task.base, np.inf, False, task.tally)
     for step in range(8):
-        plain = data.instance(0, 0)._replace(bounds=p.f[0, 1].copy())
+        plain = data.instance(0, 0)._replace(bounds=task.cap[:n].copy())
         parts = (rows[bag.here], signs[bag.here], np.ones(len(bag.here)))
         exact = clarabel_solution(Instance(*parts, plain.bounds)).value
         if end == DONE:
@@ -127,23 +128,25 @@ def test_moves_end_at_the_solution(case):
         C = 10.0 ** rng.uniform(-2, 1.5)
         hard = (signs[bag.here] > 0) & (rng.random(len(bag.here)) < 0.1 * step)
         goal = np.where(hard, np.inf, C * task.base)
-        end, value = move(p, goal, np.inf, True, task.tally)
+        end, value = move(task.space, goal, np.inf, True, task.tally)
 
 
 def test_a_cutoff_ends_a_move_only_above_it():
     rows, signs = records(60, 4, 3)
     bag = prepare(rows, signs, np.ones(60), 1, np.zeros(1, np.uint8))
-    task, p = bag.task, bag.task.p
-    p.f[0, 0], p.f[0, 1] = bag.alpha, task.base
-    move(p, task.base, np.inf, False, task.tally)
-    start = [part.copy() for part in (p.f, p.v, p.inverse, p.free, p.where, p.count)]
+    task, n = bag.task, len(bag.here)
+    task.alpha[:n], task.cap[:n] = bag.alpha, task.base
+    move(task.space, task.base, np.inf, False, task.tally)
+    solution = ("values", "points", "inverses", "marks", "counts")
+    start = {name: getattr(task.space, name).copy() for name in solution}
     goal = np.where(signs[bag.here] > 0, np.inf, task.base)
-    end, value = move(p, goal, np.inf, True, task.tally)
+    end, value = move(task.space, goal, np.inf, True, task.tally)
     assert end == DONE
     for cutoff, expected in ((1.001 * value, True), (0.999 * value, False)):
-        for part, old in zip((p.f, p.v, p.inverse, p.free, p.where, p.count), start, strict=True):
-            part[:] = old
-        assert (move(p, goal, cutoff, True, task.tally)[0] == DONE) is expected
+        for name, old in start.items():
+            getattr(task.space, name)[:] = old
+        end, _ = move(task.space, goal, cutoff, True, task.tally)
+        assert (end == DONE) == expected
 
 
 @settings(max_examples=60, deadline=None)

@@ -15,14 +15,13 @@ from svmproba.solvers.constrained.feasible_point import (
     confirm,
     needed_mass,
     polish,
-    rates,
 )
 from svmproba.solvers.constrained.local_search import FEASIBLE, NONE_FOUND, OPTIMAL
 from svmproba.solvers.constrained.penalties import _choose
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.runtime import devices
 
-from ..twins import Instance, bags, clarabel_solution, records
+from ..twins import Instance, bags, clarabel_solution, rates, records
 
 torch = pytest.importorskip("torch", reason="the batched engine needs torch")
 

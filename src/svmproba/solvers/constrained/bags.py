@@ -16,7 +16,7 @@ import numpy as np
 
 from svmproba.solvers.constrained.feasible_point import confirm, needed_mass, polish
 from svmproba.solvers.constrained.local_search import FEASIBLE, IMPOSSIBLE, NONE_FOUND, OPTIMAL
-from svmproba.solvers.constrained.penalties import is_large, penalty_path
+from svmproba.solvers.constrained.penalties import is_large, penalty_path, point_value
 from svmproba.solvers.constrained.single import (
     PROVEN,
     Point,
@@ -185,12 +185,8 @@ def _fit_bag(
             bound[k] = np.inf if below == np.inf else bound[k]
         for j in range(n_grid if len(reached) < n_grid else 0):  # whose weights serve, serve all
             again = [polish(*fixed, grid[j], need, w) for w in others]
-            points[j, k] = min([points[j, k], *again], key=_value)
+            points[j, k] = min([points[j, k], *again], key=point_value)
     return _arrays(points, bound, d)
-
-
-def _value(point: Point | None) -> float:
-    return np.inf if point is None else point[2]
 
 
 def _arrays(

@@ -30,8 +30,9 @@ from svmproba.solvers.constrained.swaps import (
     useful,
 )
 from svmproba.solvers.core.compiled import JIT, ONCE, entry
-from svmproba.solvers.exact_path.moves import DONE, SOLVES
-from svmproba.solvers.exact_path.pivots import LEAD, SCATTER, copy_slot
+from svmproba.solvers.exact_path.follow import DONE
+from svmproba.solvers.exact_path.moves import SCATTER, SOLVES
+from svmproba.solvers.exact_path.workspace import copy_slot
 from svmproba.solvers.problem import Array
 
 # Marks of records in a node.
@@ -91,10 +92,10 @@ def _push(tree, mark, bound):
 
 
 @njit(**ONCE)
-def _noted(p, v, point):
+def _noted(t, v, point):
     """Keep the point of slot 0, whose value is v."""
     for k in range(point.shape[0]):
-        point[k] = (1.0 + SCATTER) * p.v[0, k]
+        point[k] = (1.0 + SCATTER) * t.point[k]
     return v
 
 
@@ -126,47 +127,49 @@ def branch(t, move, C, best, tol, solves, tree, point):
     best, bound : float
         The bound is infinite where no point can satisfy the floors.
     """
-    p, n, goal, index, key = t.p, t.mass.shape[0], t.work[GOAL], t.lists[0], t.work[KEY]
+    space, n, goal, index, key = t.space, t.mass.shape[0], t.work[GOAL], t.lists[0], t.work[KEY]
+    need, mass, group, base, lead = t.need, t.mass, t.group, t.base, t.lead
+    stop, tally = t.space.stop, t.tally
     mark, short, spare = np.zeros(n, np.int8), np.empty(3), np.empty(3)
-    t.tally[SOLVES] = 0
-    while tree.count[N_OPEN] > 0 and t.tally[SOLVES] < solves and not p.stop[0]:
+    tally[SOLVES] = 0
+    while tree.count[N_OPEN] > 0 and tally[SOLVES] < solves and not stop[0]:
         place = tree.heap[0]
         bound = tree.bound[place]
         if bound >= best * (1.0 - tol) or tree.count[N_FULL] == 1:
             break
         for g in range(3):
-            spare[g] = -t.need[g]
+            spare[g] = -need[g]
         for i in range(n):
             mark[i] = tree.mark[place, i]
-            goal[i] = np.inf if mark[i] == _HELD else C * t.base[i]
+            goal[i] = np.inf if mark[i] == _HELD else C * base[i]
             for g in range(3):
-                if t.need[g] > 0.0 and mark[i] != _EXCUSED:
-                    spare[g] += t.mass[i] * (t.group[i] >> g & 1)
+                if need[g] > 0.0 and mark[i] != _EXCUSED:
+                    spare[g] += mass[i] * (group[i] >> g & 1)
         m = tree.count[N_OPEN] - 1
         tree.heap[0], tree.heap[m] = tree.heap[m], place
         tree.count[N_OPEN] = m
         _down(tree, 0)
-        copy_slot(p, PLAIN, MOVING)
-        end, v = move(p, goal, best, True, t.tally)
-        bound = max(bound, lower_bound(p, goal, end == DONE))
-        held = end == DONE and not missing(t, short, True)
+        copy_slot(space, PLAIN, MOVING)
+        end, v = move(space, goal, best, True, tally)
+        bound = max(bound, lower_bound(t, goal, end == DONE))
+        held = end == DONE and not missing(t, short, np.bool_(True))
         if held and v < best:
-            best = _noted(p, v, point)
+            best = _noted(t, v, point)
         if end != DONE or held or bound >= best * (1.0 - tol):
             tree.lost[0] = min(tree.lost[0], bound)
             continue
-        copy_slot(p, MOVING, HERE)
+        copy_slot(space, MOVING, HERE)
         m = 0
         for i in range(n):
-            if mark[i] == _OPEN and p.f[0, LEAD, i] < -ROUNDING and useful(t, i, short):
+            if mark[i] == _OPEN and lead[i] < -ROUNDING and useful(group, i, short):
                 index[m] = i
                 m += 1
         for a in range(m):
-            copy_slot(p, HERE, MOVING)
+            copy_slot(space, HERE, MOVING)
             end, x = switch(t, move, index[a], np.inf, best)
-            if x < best and not missing(t, short, True):
-                best = _noted(p, x, point)
-            key[a] = -max(bound, lower_bound(p, goal, end == DONE))
+            if x < best and not missing(t, short, np.bool_(True)):
+                best = _noted(t, x, point)
+            key[a] = -max(bound, lower_bound(t, goal, end == DONE))
         sort(key, index, m)
         for a in range(m):  # the costliest first; beyond what may be excused nothing is left
             i, over = index[a], False
@@ -177,8 +180,8 @@ def branch(t, move, C, best, tol, solves, tree, point):
                 tree.lost[0] = min(tree.lost[0], -key[a])
             mark[i] = _EXCUSED
             for g in range(3):
-                if t.need[g] > 0.0:
-                    spare[g] -= t.mass[i] * (t.group[i] >> g & 1)
+                if need[g] > 0.0:
+                    spare[g] -= mass[i] * (group[i] >> g & 1)
                     over = over or spare[g] < 0.0
             if over:
                 break

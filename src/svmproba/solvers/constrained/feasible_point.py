@@ -1,4 +1,4 @@
-"""Floors as masses, objectives, and the best strictly feasible point with given weights."""
+"""Floors as masses, and the best strictly feasible point with given weights."""
 
 from __future__ import annotations
 
@@ -55,12 +55,6 @@ def needed_mass(
     return need
 
 
-def objective(scores: Array, signs: Array, weight: Array, C: float, coef: Array) -> float:
-    """Return the objective of a point from its scores."""
-    slack = np.maximum(1.0 - signs * scores, 0.0)
-    return float(0.5 * coef @ coef + C * (weight @ slack))
-
-
 def polish(
     rows: Any, signs: Array, weight: Array, C: float, need: Array, coef: Array
 ) -> tuple[Array, float, float] | None:
@@ -104,8 +98,8 @@ def polish(
         if bias is not None:
             strict = 1.0 + _STRICT + 8.0 * np.finfo(float).eps * np.abs(raw).max()
             coef, bias = strict * (1.0 + share) * coef, float(strict * bias)
-            scores = strict * (1.0 + share) * raw + bias
-            return coef, bias, objective(scores, signs, weight, C, coef)
+            slack = np.maximum(1.0 - signs * (strict * (1.0 + share) * raw + bias), 0.0)
+            return coef, bias, float(0.5 * coef @ coef + C * (weight @ slack))
     return None
 
 
@@ -169,9 +163,3 @@ def _best_bias(scores: Array, signs: Array, weight: Array, need: Array) -> float
     loss = above[-1] - above[low] - (plus.sum() - held_plus) * edge
     loss += (minus.sum() - held_minus) * edge - below[high]
     return float(edge[np.flatnonzero(fits)[np.argmin(loss[fits])]])
-
-
-def rates(scores: Array, signs: Array, weight: Array) -> Array:
-    """Return the mass that has its margin among the positives, the negatives and all."""
-    held = weight * (signs * scores >= 1.0)
-    return np.array([held[signs > 0.0].sum(), held[signs < 0.0].sum(), held.sum()])

@@ -32,8 +32,9 @@ from svmproba.solvers.constrained.swaps import (
     useful,
 )
 from svmproba.solvers.core.compiled import JIT, ONCE, entry
-from svmproba.solvers.exact_path.moves import DONE, SEED, SOLVES
-from svmproba.solvers.exact_path.pivots import ALPHA, CAP, LEAD, NORM, SCATTER, copy_slot
+from svmproba.solvers.exact_path.follow import DONE
+from svmproba.solvers.exact_path.moves import SCATTER, SEED, SOLVES
+from svmproba.solvers.exact_path.workspace import cap_of, copy_slot
 
 # Outcomes.
 OPTIMAL, FEASIBLE, IMPOSSIBLE, NONE_FOUND = range(4)
@@ -65,59 +66,61 @@ _NEARLY, _ROUNDS = 1e-2, 20
 def _choose(t, C, cap):
     """Set the goal ``cap * mass`` for the records with the largest keys, as the floors need."""
     key, goal, rest, index, order = t.work[0], t.work[GOAL], t.rest, t.lists[0], t.work[KEY]
+    need, group, mass, base = t.need, t.group, t.mass, t.base
     for g in range(3):
-        rest[g] = t.need[g]
+        rest[g] = need[g]
     for i in range(goal.shape[0]):
         key[i], index[i] = -order[i], i
     sort(key, index, goal.shape[0])
     for a in range(goal.shape[0]):
         i = index[a]
-        needed = useful(t, i, rest)
-        goal[i] = (cap if needed else C) * t.base[i]
+        needed = useful(group, i, rest)
+        goal[i] = (cap if needed else C) * base[i]
         for g in range(3):
-            rest[g] -= t.mass[i] * (t.group[i] >> g & 1) if needed else 0.0
+            rest[g] -= mass[i] * (group[i] >> g & 1) if needed else 0.0
 
 
 @njit(**ONCE)
 def _disturb(t, move, C, short):
     """Release some records at random, the gainful more often, and repair; returns the value."""
-    key, index, v = t.work[0], t.lists[0], 0.0
-    for _ in range(2 + np.int64(draw(t.tally) * (_RELEASES - 1))):
+    key, index, v, tally, banned, base = t.work[0], t.lists[0], 0.0, t.tally, t.banned, t.base
+    for _ in range(2 + np.int64(draw(tally) * (_RELEASES - 1))):
         m, total, a = releases(t, C, key, index), 0.0, 0
         for b in range(m):
             total += np.sqrt(-key[b])
-        x = draw(t.tally) * total
+        x = draw(tally) * total
         while a + 1 < m and x > np.sqrt(-key[a]):
             x -= np.sqrt(-key[a])
             a += 1
         if m > 0 and v < np.inf:
-            t.banned[index[a]] = draw(t.tally) < 0.5
-            _, v = switch(t, move, index[a], C * t.base[index[a]], np.inf)
+            banned[index[a]] = draw(tally) < 0.5
+            _, v = switch(t, move, index[a], C * base[index[a]], np.inf)
     v = refill(t, move, v, np.inf, _SECOND, short)
-    for i in range(t.banned.shape[0]):
-        t.banned[i] = False
+    for i in range(banned.shape[0]):
+        banned[i] = False
     return v
 
 
 @njit(**JIT)
 def _start(t, move, C, kind, k, noise, chosen, cutoff):
     """Solve for the first choice of the k-th floors into slot 0; returns its value."""
-    p, key, goal, lead, cap = t.p, t.work[KEY], t.work[GOAL], t.p.f[0, LEAD], t.p.f[0, CAP]
-    copy_slot(p, KEPT + k - kind if kind <= _LAST_FLOORS else PLAIN, MOVING)
+    space, key, goal, lead, cap = t.space, t.work[KEY], t.work[GOAL], t.lead, t.cap
+    base, tally = t.base, t.tally
+    copy_slot(space, KEPT + k - kind if kind <= _LAST_FLOORS else PLAIN, MOVING)
     rounds, factor, blur = 0, 2.0, t.work[2]
     for i in range(key.shape[0]):
-        blur[i] = noise * (draw(t.tally) + draw(t.tally) - 1.0) if noise > 0.0 else 0.0
+        blur[i] = noise * (draw(tally) + draw(tally) - 1.0) if noise > 0.0 else 0.0
         key[i] = lead[i] + (1e6 if cap[i] == np.inf else 0.0) + blur[i]
-        goal[i] = np.inf if cap[i] == np.inf else C * t.base[i]
+        goal[i] = np.inf if cap[i] == np.inf else C * base[i]
         if kind == _CALLER:
-            goal[i] = np.inf if chosen[i] else C * t.base[i]
+            goal[i] = np.inf if chosen[i] else C * base[i]
     if kind == _LAST_FLOORS:
         _choose(t, C, np.inf)
     if kind == _PENALTY:
         rounds = _ROUNDS
     for _ in range(rounds):
         _choose(t, C, factor * C)
-        if move(p, goal, np.inf, True, t.tally)[0] != DONE:
+        if move(space, goal, np.inf, True, tally)[0] != DONE:
             return np.inf
         for i in range(key.shape[0]):
             key[i] = lead[i]
@@ -129,21 +132,22 @@ def _start(t, move, C, kind, k, noise, chosen, cutoff):
         if worst < _NEARLY:
             break
         factor *= 2.0
-    return move(p, goal, cutoff, True, t.tally)[1]
+    return move(space, goal, cutoff, True, tally)[1]
 
 
 @njit(**ONCE)
 def _cross(t, move, C, short):
     """Keep what two places agree on and a little more, and repair; returns the value."""
-    p, goal = t.p, t.work[GOAL]
-    swap = draw(t.tally) < 0.5
-    copy_slot(p, OTHER if swap else BEST, MOVING)
+    space, goal, cap, base, tally = t.space, t.work[GOAL], t.cap, t.base, t.tally
+    swap = draw(tally) < 0.5
+    copy_slot(space, OTHER if swap else BEST, MOVING)
+    other = cap_of(space, BEST if swap else OTHER)
     for i in range(goal.shape[0]):
-        goal[i] = p.f[0, CAP, i]
-        alone = goal[i] == np.inf and p.f[BEST if swap else OTHER, CAP, i] < np.inf
-        if alone and draw(t.tally) < _DROPPED:
-            goal[i] = C * t.base[i]
-    v = move(p, goal, np.inf, True, t.tally)[1]
+        goal[i] = cap[i]
+        alone = goal[i] == np.inf and other[i] < np.inf
+        if alone and draw(tally) < _DROPPED:
+            goal[i] = C * base[i]
+    v = move(space, goal, np.inf, True, tally)[1]
     return refill(t, move, v, np.inf, _SECOND, short)
 
 
@@ -153,30 +157,31 @@ def _improve(t, move, C, k, chosen, best, solves, short):
 
     From the best place, from a new start, by crossing the two, and again.
     """
-    p, idle, here, v = t.p, 0, best, best
+    space, tally, idle, here, v = t.space, t.tally, 0, best, best
+    stop = space.stop
     chain = _CHAIN if solves > 2 * _CHAIN else solves
-    turn, afresh, crossings = t.tally[SOLVES] + chain, False, 0
-    copy_slot(p, BEST, MOVING)
+    turn, afresh, crossings = tally[SOLVES] + chain, False, 0
+    copy_slot(space, BEST, MOVING)
     while True:
         if v < np.inf:
             v = descend(t, move, C, v, solves, short)
             if v < here * (1.0 + _ACCEPTED):
                 here = v
-                copy_slot(p, MOVING, HERE)
+                copy_slot(space, MOVING, HERE)
         if v < best:
             best = v
-            copy_slot(p, MOVING, BEST)
-        before = t.tally[SOLVES]
-        if before >= solves or idle >= 100 or p.stop[0]:
+            copy_slot(space, MOVING, BEST)
+        before = tally[SOLVES]
+        if before >= solves or idle >= 100 or stop[0]:
             return best
         if before >= turn:
             turn, afresh = before + _CHAIN, not afresh
             if not afresh and here < np.inf:
                 crossings = _CROSSINGS
-                copy_slot(p, HERE, OTHER)
+                copy_slot(space, HERE, OTHER)
             here = np.inf if afresh else best
-            copy_slot(p, BEST, HERE)
-        copy_slot(p, HERE, MOVING)
+            copy_slot(space, BEST, HERE)
+        copy_slot(space, HERE, MOVING)
         if here == np.inf:
             v = _start(t, move, C, _PENALTY, k, _NOISE, chosen, best * (1.0 + _NEW))
         elif crossings > 0 and not afresh:
@@ -184,18 +189,20 @@ def _improve(t, move, C, k, chosen, best, solves, short):
             v = _cross(t, move, C, short)
         else:
             v = _disturb(t, move, C, short)
-        idle = idle + 1 if t.tally[SOLVES] - before <= 1 else 0  # nothing to release
+        idle = idle + 1 if tally[SOLVES] - before <= 1 else 0  # nothing to release
 
 
 @njit(**ONCE)
 def _all_hard(t, move, C):
     """Solve with all margins of the floors hard; returns the value and a proven lower bound."""
-    goal = t.work[GOAL]
+    space, goal, group, need, base, tally = (
+        t.space, t.work[GOAL], t.group, t.need, t.base, t.tally
+    )  # fmt: skip
     for i in range(goal.shape[0]):
-        goal[i] = np.inf if useful(t, i, t.need) else C * t.base[i]
-    copy_slot(t.p, PLAIN, MOVING)
-    end, v = move(t.p, goal, np.inf, True, t.tally)
-    return v, lower_bound(t.p, goal, end == DONE)
+        goal[i] = np.inf if useful(group, i, need) else C * base[i]
+    copy_slot(space, PLAIN, MOVING)
+    end, v = move(space, goal, np.inf, True, tally)
+    return v, lower_bound(t, goal, end == DONE)
 
 
 @entry
@@ -228,43 +235,49 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
     kept : boolean array of shape (n_C, n_floors, n)
         Overwritten: the hard margins.
     """
-    p, goal, n = t.p, t.work[GOAL], t.mass.shape[0]
+    space, goal, n, tally, stop = t.space, t.work[GOAL], t.mass.shape[0], t.tally, t.space.stop
+    base, mass, group, need, point = t.base, t.mass, t.group, t.need, t.point
+    cap, start, length = t.cap, t.alpha, t.length
     ready, total, short = np.zeros(needs.shape[0], np.bool_), np.zeros(3), np.empty(3)
     least, squares = np.full(3, np.inf), 0.0
     for i in range(n):
-        squares += t.base[i] * p.z[NORM, i] * p.z[NORM, i]
+        squares += base[i] * length[i] * length[i]
         for g in range(3):
-            total[g] += t.mass[i] * (t.group[i] >> g & 1)
-            least[g] = min(least[g], t.mass[i]) if t.group[i] >> g & 1 else least[g]
+            total[g] += mass[i] * (group[i] >> g & 1)
+            least[g] = min(least[g], mass[i]) if group[i] >> g & 1 else least[g]
     C = min(_FIRST_C / squares, grid[0])  # at a small C almost any start is near the solution
     for i in range(n):
-        goal[i] = C * t.base[i]
-        p.f[0, CAP, i], p.f[0, ALPHA, i] = goal[i], C * alpha[i]
-    move(p, goal, np.inf, False, t.tally)
+        goal[i] = C * base[i]
+        cap[i], start[i] = goal[i], C * alpha[i]
+    move(space, goal, np.inf, False, tally)
     for c in range(grid.shape[0]):
         C = grid[c]
         if c > 0:
-            copy_slot(p, PLAIN, MOVING)
+            copy_slot(space, PLAIN, MOVING)
         for i in range(n):
-            goal[i] = C * t.base[i]
-        _, plain = move(p, goal, np.inf, True, t.tally)
+            goal[i] = C * base[i]
+        _, plain = move(space, goal, np.inf, True, tally)
         if plain == np.inf:  # rounding: begin again
             for i in range(n):
-                p.f[0, CAP, i], p.f[0, ALPHA, i] = goal[i], C * alpha[i]
-            _, plain = move(p, goal, np.inf, False, t.tally)
-        copy_slot(p, MOVING, PLAIN)
-        below = lower_bound(p, goal, True)
+                cap[i], start[i] = goal[i], C * alpha[i]
+            _, plain = move(space, goal, np.inf, False, tally)
+        copy_slot(space, MOVING, PLAIN)
+        below = lower_bound(t, goal, np.bool_(True))
         for floors in range(needs.shape[0]):
-            if p.stop[0]:
+            if stop[0]:
                 return
             k, low = np.int64(floors), below
-            t.tally[SOLVES], t.tally[SEED] = 0, seed + 7919 * (c * needs.shape[0] + k)
+            tally[SOLVES], tally[SEED] = 0, seed + 7919 * (c * needs.shape[0] + k)
             every = True  # no choice to make
             for g in range(3):
-                t.need[g] = needs[k, g]
+                need[g] = needs[k, g]
                 every = every and (needs[k, g] <= 0.0 or needs[k, g] > total[g] - least[g])
-            copy_slot(p, PLAIN, MOVING)
-            best, code, held = plain, OPTIMAL, plain < np.inf and not missing(t, short, True)
+            copy_slot(space, PLAIN, MOVING)
+            best, code, held = (
+                plain,
+                OPTIMAL,
+                plain < np.inf and not missing(t, short, np.bool_(True)),
+            )
             if not held:
                 best, first = np.inf, 0
                 for kind in (_CALLER, _LAST_C, _LAST_FLOORS, _PENALTY):
@@ -277,27 +290,27 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
                     v = _start(t, move, C, kind, k, 0.0, chosen, best)
                     if v < best:
                         best = v
-                        copy_slot(p, MOVING, BEST)
+                        copy_slot(space, MOVING, BEST)
                 while best == np.inf and not every and first < _RANKINGS:
                     first += 1
                     best = _start(t, move, C, _PENALTY, k, _NOISE, chosen, np.inf)
-                    copy_slot(p, MOVING, BEST)
+                    copy_slot(space, MOVING, BEST)
                 code = NONE_FOUND
                 if every and best == np.inf:  # once more, by no way round: for the proof
                     best, low = _all_hard(t, move, C)
-                    copy_slot(p, MOVING, BEST)
+                    copy_slot(space, MOVING, BEST)
                     code = IMPOSSIBLE if low == np.inf else NONE_FOUND
                 if best < np.inf:
                     code = OPTIMAL if every else FEASIBLE
                     if not every:
                         best = _improve(t, move, C, k, chosen, best, solves, short)
-                    copy_slot(p, BEST, MOVING)
-                    copy_slot(p, BEST, KEPT + k)
-                    low = lower_bound(p, p.f[0, CAP], True) if every else low
+                    copy_slot(space, BEST, MOVING)
+                    copy_slot(space, BEST, KEPT + k)
+                    low = lower_bound(t, cap, np.bool_(True)) if every else low
             ready[k] = not held and best < np.inf
             values[c, k, 0], codes[c, k] = best, code
             values[c, k, 1] = max(low, below)
             for j in range(points.shape[2]):
-                points[c, k, j] = (1.0 + SCATTER) * p.v[0, j]
+                points[c, k, j] = (1.0 + SCATTER) * point[j]
             for i in range(n):
-                kept[c, k, i] = ready[k] and p.f[0, CAP, i] == np.inf
+                kept[c, k, i] = ready[k] and cap[i] == np.inf

@@ -1,6 +1,6 @@
 r"""Constrained SVMs of large tables: rising penalties, solved by Newton steps.
 
-Pivots (:mod:`~svmproba.solvers.exact_path.moves`) take a step for every record that passes its
+Exact paths (:mod:`~svmproba.solvers.exact_path.moves`) take a step for every record that passes its
 margin: too many where there are tens of thousands. Here the records nearest to their margin, as
 many as the floors need, get the bounds :math:`2C, 4C, 8C, \ldots` and are chosen anew after each
 solution, until their margins hold; then they are made hard. Most values of C take over the choice
@@ -23,12 +23,12 @@ from svmproba.solvers.problem import Array, Problem, certify
 
 #: Relative gap of a solution. Rounds of penalties, and the slack at which a choice is made hard.
 _TOL, _ROUNDS, _NEARLY = 1e-3, 12, 1e-2
-#: Entries of a table beyond which it is large: pivots would take minutes for one problem.
+#: Entries of a table beyond which it is large: exact paths would take minutes for one problem.
 _LARGE = 400_000
 
 
 def is_large(n: int, d: int) -> bool:
-    """Whether a table is solved by penalties, not by pivots."""
+    """Whether a table is solved by penalties, not by exact paths."""
     return n * d > _LARGE
 
 
@@ -132,7 +132,7 @@ def penalty_path(
                 polished = [
                     polish(rows, signs, weight, C, need, w[: problem.d]) for w in candidates
                 ]
-                best = min(polished, key=_value)
+                best = min(polished, key=point_value)
                 bound[j, k] = max(bound[j, k], below)
                 points[j, k] = best
                 good = choice is None or polished[-1] is best
@@ -143,7 +143,8 @@ def penalty_path(
     return points, bound
 
 
-def _value(point: tuple[Array, float, float] | None) -> float:
+def point_value(point: tuple[Array, float, float] | None) -> float:
+    """Return the objective of a point, infinite where there is none."""
     return np.inf if point is None else point[2]
 
 

@@ -34,7 +34,8 @@ from svmproba.solvers.constrained.local_search import IMPOSSIBLE, search_bag
 from svmproba.solvers.constrained.penalties import is_large, penalty_path
 from svmproba.solvers.constrained.swaps import GOAL, KEPT, Task, new_task, slightly_less
 from svmproba.solvers.core.compiled import call_with
-from svmproba.solvers.core.rows import aligned
+from svmproba.solvers.core.rows import aligned, whole
+from svmproba.solvers.exact_path.active_set import cold_start
 from svmproba.solvers.exact_path.moves import SOLVES, move
 from svmproba.solvers.problem import Array, relative_gaps
 from svmproba.solvers.runtime.threads import interruptible
@@ -101,7 +102,7 @@ def prepare(rows: Any, signs: Array, weight: Array, n_floors: int, stop: Any) ->
     y, c = np.ascontiguousarray(signs[here]), np.ascontiguousarray(weight[here], np.float64)
     mean = c @ part / c.sum()
     d = part.shape[1]
-    table = aligned(len(here), -(-(d + 1) // 8) * 8)
+    table = aligned(len(here), whole(d + 1))
     table[:, :d] = (part - mean) * y[:, None]
     table[:, d] = y
     largest = np.abs(table[:, :d]).max(initial=0.0)
@@ -110,15 +111,7 @@ def prepare(rows: Any, signs: Array, weight: Array, n_floors: int, stop: Any) ->
     if differ and not 1 / _FAR < largest < _FAR:
         scale = 2.0 ** -np.frexp(largest)[1]  # a power of 2: nothing is rounded
         table[:, :d] *= scale
-    # The smaller class at its bounds; of the larger one those nearest to it, until the sums agree.
-    base = slightly_less(c)
-    small = 1.0 if base[y > 0.0].sum() <= base[y < 0.0].sum() else -1.0
-    toward = (base * (y == small)) @ table[:, :d]
-    large = np.flatnonzero(y != small)
-    large = large[np.argsort(table[large, :d] @ toward, kind="stable")]
-    alpha = np.where(y == small, base, 0.0)
-    before = np.concatenate([[0.0], np.cumsum(base[large])[:-1]])
-    alpha[large] = np.clip(alpha.sum() - before, 0.0, base[large])
+    alpha, _ = cold_start(table, d, slightly_less(c))
     return Bag(new_task(table, d, y, c, int(KEPT) + n_floors, stop), here, alpha, scale)
 
 
@@ -127,14 +120,14 @@ def run_search(
 ) -> tuple[Array, Array, Any, Any]:
     """Search one bag; returns points, values, outcomes, hard margins (see ``search_bag``)."""
     task, shape = bag.task, (len(grid), len(needs))
-    points = np.zeros((*shape, task.p.table.shape[1]))
+    points = np.zeros((*shape, task.point.shape[0]))
     values, codes = np.zeros((*shape, 2)), np.zeros(shape, np.int64)
     kept = np.zeros((*shape, len(task.mass)), np.bool_)
     _call(
         search_bag, task, grid / bag.scale**2, needs, solves, seed, bag.alpha, chosen,
         points, values, codes, kept,
     )  # fmt: skip
-    points[..., : task.p.d] *= bag.scale
+    points[..., : task.space.d] *= bag.scale
     values *= bag.scale**2
     return points, values, codes, kept
 
@@ -142,9 +135,9 @@ def run_search(
 def run_branch(bag: Bag, C: float, best: float, solves: int, tree: Any) -> tuple[Any, float, float]:
     """Go on branching; returns the weights of a better point or None, its value, the bound."""
     task, square = bag.task, bag.scale**2
-    point = np.full(task.p.table.shape[1], np.nan)
+    point = np.full(task.point.shape[0], np.nan)
     value, below = _call(branch, task, C / square, best / square, _CLOSED, solves, tree, point)
-    coef = None if np.isnan(point[0]) else bag.scale * point[: task.p.d]
+    coef = None if np.isnan(point[0]) else bag.scale * point[: task.space.d]
     return coef, value * square, below * square
 
 
@@ -165,7 +158,7 @@ def feasible_weights(bag: Bag, C: float, need: Array, solves: int) -> tuple[Any,
 
 def _call(function: Any, task: Task, *args: Any) -> Any:
     """Call a compiled search with the compiled move."""
-    examples = (task.p, task.work[GOAL], 1.0, True, task.tally)
+    examples = (task.space, task.work[GOAL], 1.0, True, task.tally)
     return call_with(function, move, examples, task, *args)
 
 

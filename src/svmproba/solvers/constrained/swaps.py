@@ -16,17 +16,10 @@ import numpy as np
 from numba import njit
 
 from svmproba.solvers.core.compiled import JIT
-from svmproba.solvers.exact_path.moves import DONE, SEED, SOLVES
-from svmproba.solvers.exact_path.pivots import (
-    ALPHA,
-    CAP,
-    LEAD,
-    N_FREE,
-    Pivots,
-    copy_slot,
-    new_pivots,
-    schur,
-)
+from svmproba.solvers.exact_path.active_set import image
+from svmproba.solvers.exact_path.follow import DONE
+from svmproba.solvers.exact_path.moves import SEED, SOLVES, new_moves
+from svmproba.solvers.exact_path.workspace import Space, copy_slot, moving_path, open_free
 from svmproba.solvers.problem import Array
 
 # Slots: the one that moves, the descent's place and its side steps, the best, the search's place,
@@ -44,13 +37,19 @@ ROUNDING = 1e-9
 class Task(NamedTuple):
     """One bag: its records and the work space."""
 
-    p: Pivots
+    space: Space
+    alpha: Array  # (n,), of the solution that moves, as the next five
+    cap: Array
+    lead: Array
+    point: Array
+    target: Array
+    length: Array
     mass: Array  # (n,), multiplicities
     base: Array  # (n,), the same, slightly less: bounds at C = 1
     group: Any  # (n,), bit g is set where the record counts for floor g
     need: Array  # (3,), mass that must have its margin: positives, negatives, all
     rest: Array  # (3,), what is still to be chosen of it
-    tally: Any  # (4,), counters
+    tally: Any  # (3,), counters
     work: Array  # (5, n), keys of lists, a goal of bounds
     lists: Any  # (3, n)
     banned: Any  # (n,)
@@ -84,15 +83,23 @@ def new_task(table: Array, d: int, signs: Array, mass: Array, slots: int, stop: 
     stop : array of one byte
         Everything ends soon once it is set.
     """
-    n = len(signs)
+    n, space = len(signs), new_moves(table, d, slots, stop)
+    path = moving_path(space)
+    here = path.places
     return Task(
-        new_pivots(table, d, slots, stop),
+        space,
+        here.alpha,
+        here.cap,
+        here.lead,
+        path.point,
+        here.target,
+        here.length,
         mass,
         slightly_less(mass),
         np.where(signs > 0.0, 1, 2) | 4,
         np.zeros(3),
         np.zeros(3),
-        np.zeros(4, np.int64),
+        np.zeros(3, np.int64),
         np.zeros((5, n)),
         np.zeros((3, n), np.int64),
         np.zeros(n, np.bool_),
@@ -110,21 +117,22 @@ def draw(tally):
 @njit(**JIT)
 def missing(t, short, held):
     """Find the mass each floor lacks, of the hard records or of all that hold; is any short."""
+    cap, lead, mass, group, need = t.cap, t.lead, t.mass, t.group, t.need
     for g in range(3):
-        short[g] = t.need[g]
-    for i in range(t.mass.shape[0]):
-        if t.p.f[0, CAP, i] == np.inf or (held and t.p.f[0, LEAD, i] >= -ROUNDING):
+        short[g] = need[g]
+    for i in range(mass.shape[0]):
+        if cap[i] == np.inf or (held and lead[i] >= -ROUNDING):
             for g in range(3):
-                short[g] -= t.mass[i] * (t.group[i] >> g & 1)
+                short[g] -= mass[i] * (group[i] >> g & 1)
     return max(short[0], max(short[1], short[2])) > 0.0
 
 
 @njit(**JIT)
-def useful(t, i, short):
+def useful(group, i, short):
     """Whether record i counts for a floor that is short."""
     yes = False
     for g in range(3):
-        yes = yes or (short[g] > 0.0 and (t.group[i] >> g & 1) == 1)
+        yes = yes or (short[g] > 0.0 and (group[i] >> g & 1) == 1)
     return yes
 
 
@@ -145,13 +153,14 @@ def sort(key, index, m):
 @njit(**JIT)
 def releases(t, C, key, index):
     """List the hard records whose release gains, with minus the guessed gain."""
-    p, m = t.p, np.int64(0)
-    for a in range(1, p.count[0, N_FREE] + 1):
-        i = p.free[0, a]
-        rest = p.f[0, ALPHA, i] - C * t.base[i]
-        if p.f[0, CAP, i] == np.inf and rest > 1e-6 * C * t.base[i]:
+    free, alpha, cap, base, m = open_free(t.space), t.alpha, t.cap, t.base, np.int64(0)
+    place, inverse, size = free.place, free.inverse, free.size[0]
+    for p in range(1, size):
+        i = place[p]
+        rest = alpha[i] - C * base[i]
+        if cap[i] == np.inf and rest > 1e-6 * C * base[i]:
             index[m] = i
-            key[m] = -0.5 * rest * rest / max(p.inverse[0, a, a], 1e-300)
+            key[m] = -0.5 * rest * rest / max(inverse[p, p], 1e-300)
             m += 1
     return m
 
@@ -159,16 +168,18 @@ def releases(t, C, key, index):
 @njit(**JIT)
 def additions(t, short, banned, key, index):
     """List the records that may be added, the cheapest by guess first."""
-    p, m = t.p, np.int64(0)
-    for i in range(t.mass.shape[0]):
-        if p.f[0, CAP, i] < np.inf and not banned[i] and useful(t, i, short):
-            index[m], key[m] = i, -p.f[0, LEAD, i]
+    cap, lead, group, m = t.cap, t.lead, t.group, np.int64(0)
+    table, d, free = t.space.table, t.space.d, open_free(t.space)
+    for i in range(group.shape[0]):
+        if cap[i] < np.inf and not banned[i] and useful(group, i, short):
+            index[m], key[m] = i, -lead[i]
             m += 1
     sort(key, index, m)
     m = min(m, _WIDTH)
     for a in range(m):
         x = max(key[a], 0.0)
-        key[a] = 0.5 * x * x / max(schur(p, index[a], p.zq[1], p.zq[2])[1], 1e-3)
+        rest, _ = image(table, d, free, index[a])
+        key[a] = 0.5 * x * x / max(rest, 1e-3)
     sort(key, index, m)
     return m
 
@@ -176,40 +187,40 @@ def additions(t, short, banned, key, index):
 @njit(**JIT)
 def switch(t, move, i, cap, cutoff):
     """Give record i another bound; returns how that ended, and the value."""
-    goal = t.work[GOAL]
+    space, goal, caps, tally = t.space, t.work[GOAL], t.cap, t.tally
     for k in range(goal.shape[0]):
-        goal[k] = t.p.f[0, CAP, k]
+        goal[k] = caps[k]
     goal[i] = cap
-    return move(t.p, goal, cutoff, True, t.tally)
+    return move(space, goal, cutoff, True, tally)
 
 
 @njit(**JIT)
 def trim(t, move, C, v, short):
     """Release what the floors do not need; returns the value of slot 0, which was v."""
-    key, index = t.work[0], t.lists[0]
+    key, index, group, mass, base = t.work[0], t.lists[0], t.group, t.mass, t.base
     while True:
-        missing(t, short, False)
+        missing(t, short, np.bool_(False))
         m, who, best = releases(t, C, key, index), np.int64(-1), 0.0
         for a in range(m):
             i, spare = index[a], True
             for g in range(3):
-                spare = spare and not (t.group[i] >> g & 1 and short[g] + t.mass[i] > 0.0)
+                spare = spare and not (group[i] >> g & 1 and short[g] + mass[i] > 0.0)
             if spare and key[a] < best:
                 who, best = i, key[a]
         if who < 0 or v == np.inf:
             return v
-        _, v = switch(t, move, who, C * t.base[who], np.inf)
+        _, v = switch(t, move, who, C * base[who], np.inf)
 
 
 @njit(**JIT)
 def refill(t, move, v, cutoff, share, short):
     """Add records until the floors hold; returns the value, infinite above the cutoff."""
-    key, index = t.work[2], t.lists[2]
-    while v < np.inf and missing(t, short, False):
-        m, pick = additions(t, short, t.banned, key, index), 0
+    key, index, banned, tally = t.work[2], t.lists[2], t.banned, t.tally
+    while v < np.inf and missing(t, short, np.bool_(False)):
+        m, pick = additions(t, short, banned, key, index), 0
         if m == 0:
             return np.inf
-        while pick + 1 < m and share > 0.0 and draw(t.tally) < share:
+        while pick + 1 < m and share > 0.0 and draw(tally) < share:
             pick += 1
         _, v = switch(t, move, index[pick], np.inf, cutoff)
     return v
@@ -218,39 +229,42 @@ def refill(t, move, v, cutoff, share, short):
 @njit(**JIT)
 def descend(t, move, C, v, solves, short):
     """Swap records of slot 0, whose value is v, while that lowers the value; returns it."""
-    p, key, index, more, others = t.p, t.work[0], t.lists[0], t.work[1], t.lists[1]
+    space, key, index, more, others = t.space, t.work[0], t.lists[0], t.work[1], t.lists[1]
+    tally, banned, base = t.tally, t.banned, t.base
     best = trim(t, move, C, v, short)
-    copy_slot(p, MOVING, PLACE)
+    copy_slot(space, MOVING, PLACE)
     better = True
     while better:
         m, better = releases(t, C, key, index), False
         sort(key, index, m)
         for a in range(min(m, _TRIES)):
-            if t.tally[SOLVES] >= solves:
+            if tally[SOLVES] >= solves:
                 break
             goal, i = best * (1.0 - _GAIN), index[a]
             if a > 0:
-                copy_slot(p, PLACE, MOVING)
-            end, low = switch(t, move, i, C * t.base[i], np.inf)
+                copy_slot(space, PLACE, MOVING)
+            end, low = switch(t, move, i, C * base[i], np.inf)
             if end != DONE:
                 continue
-            t.banned[i] = True
-            new = np.inf if missing(t, short, False) else low
-            n_more = additions(t, short, t.banned, more, others) if new == np.inf else 0
-            copy_slot(p, MOVING, SIDE)
+            banned[i] = True
+            new, n_more = low, np.int64(0)
+            if missing(t, short, np.bool_(False)):
+                new, n_more = np.inf, additions(t, short, banned, more, others)
+            copy_slot(space, MOVING, SIDE)
             for b in range(n_more):
-                if low + more[b] >= goal or t.tally[SOLVES] >= solves:
+                if low + more[b] >= goal or tally[SOLVES] >= solves:
                     break
                 if b > 0:
-                    copy_slot(p, SIDE, MOVING)
-                new = refill(t, move, switch(t, move, others[b], np.inf, goal)[1], goal, 0.0, short)
+                    copy_slot(space, SIDE, MOVING)
+                new = switch(t, move, others[b], np.inf, goal)[1]
+                new = refill(t, move, new, goal, 0.0, short)
                 if new < goal:
                     break
-            t.banned[i] = False
+            banned[i] = False
             if new < goal:
                 best = trim(t, move, C, new, short)
-                copy_slot(p, MOVING, PLACE)
+                copy_slot(space, MOVING, PLACE)
                 better = True
                 break
-    copy_slot(p, PLACE, MOVING)
+    copy_slot(space, PLACE, MOVING)
     return best

@@ -1,19 +1,10 @@
 r"""CPU engine for small, nearly separable tables: the exact path of the solution.
 
-With bounds :math:`c_i(\tau)` and targets :math:`t_i(\tau)` that are linear in :math:`\tau`, the
-solution is piecewise linear in :math:`\tau` (Hastie, Rosset, Tibshirani & Zhu 2004). Let
-:math:`J` be the records strictly between their bounds, :math:`B` those at their bound. On a piece
-
-.. math:: \begin{pmatrix}0 & y_J^\top\\ y_J & Q_{JJ}\end{pmatrix}
-   \begin{pmatrix}\dot b\\ \dot\alpha_J\end{pmatrix} =
-   \begin{pmatrix}-y_B^\top\dot c_B\\ \dot t_J-Q_{JB}\,\dot c_B\end{pmatrix},
-
-and a piece ends where a multiplier reaches a bound or a record its margin. Each such event adds or
-removes one row of the matrix, whose inverse is kept. A bag starts from the solution of the full
-sample, whose bounds go over to those of the bag; then C goes up the grid. Nearly separable tables
-have few events, a dozen for each C, and an event is cheaper than a Newton step. What is wrong at
-the end of a piece (a record that was not watched, rounding) becomes a change of the targets, and
-is taken back along one more piece.
+A bag starts from the solution of the full sample, whose bounds go over to those of the bag; then C
+goes up the grid (:mod:`~svmproba.solvers.exact_path.follow`). Nearly separable tables have few
+events, a dozen for each C, and an event is cheaper than a Newton step. What is wrong at the end of
+a piece (a record that was not watched, rounding) becomes a change of the targets, and is taken back
+along one more piece.
 """
 
 from __future__ import annotations
@@ -23,44 +14,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from svmproba.solvers.core.compiled import JIT, ONCE, lean_entry
+from svmproba.solvers.core.compiled import ONCE, lean_entry
 from svmproba.solvers.core.rows import rows_dot
-from svmproba.solvers.exact_path.pieces import (
+from svmproba.solvers.exact_path.active_set import cold_start, find_leads, locate, rebuild, values
+from svmproba.solvers.exact_path.follow import DONE, Task, follow, list_near
+from svmproba.solvers.exact_path.workspace import (
     ABSENT,
-    ALPHA,
-    BAG,
-    BASE,
     BOUND,
-    DEPENDENT,
-    EVENTS,
-    INNER,
-    INNER_ALPHA,
-    INNER_LIMIT,
-    INNER_RISE,
-    LIMIT,
-    MARGIN,
-    MEMBER_PLACE,
-    POINT,
-    PULL,
-    PULLED,
-    REACH,
-    RISE,
-    ROWS,
-    SEATS,
-    SIDE,
-    SLOT,
-    SPACE,
-    TARGET,
-    TOTAL,
-    WATCHED,
-    WATCHED_PLACE,
+    FREE,
     ZERO,
-    add_listed,
-    append,
-    begin_set,
-    follow,
-    image,
-    new_walk,
+    Space,
+    moving_path,
+    new_space,
+    open_free,
+    open_path,
 )
 from svmproba.solvers.problem import Array, Problem, relative_gap
 
@@ -75,6 +42,8 @@ _SHORT, _MAX_EVENTS = 50, 400
 _WIDTHS, _LEAST_WIDTH = 1.1, 0.1
 #: Pieces at one C to put things right.
 _REPAIRS = 5
+#: Rounding that is allowed for: of margins, and of multipliers as a share of their bound.
+_SLACK = 1e-9
 
 
 class Route(NamedTuple):
@@ -114,20 +83,21 @@ def find_route(
     dense = isinstance(problem.table, np.ndarray) and n * width <= _MOST_NUMBERS
     if not dense or not np.isfinite(base).all() or not _nearly_separable(problem):
         return None
-    walk, needed = new_walk(problem, width), np.zeros(n_grid)
+    space, needed = new_walk(problem, width), np.zeros(n_grid)
+    path = moving_path(space)
     coef, alphas = np.empty((n_grid, width)), np.empty((n_grid, n))
     start = _cold_route(problem, grid[0] * full, n_grid)
-    task = (problem, walk, full, grid[:1].copy(), tol, start, stop, coef[:1], alphas[:1], needed)
+    task = (problem, space, full, grid[:1].copy(), tol, start, stop, coef[:1], alphas[:1], needed)
     if walk_path(*task) < 1:
         return None
     bias = float(coef[0, problem.d])
     status, here = np.full(n, ZERO, np.int8), full > 0.0
-    status[here] = walk.status[: np.count_nonzero(here)]
+    status[here] = path.places.where[: np.count_nonzero(here)]
     route = Route(alphas[0].copy(), start.bound, status, bias, start.width)
     needed[:] = 0.0
     for bag in base:
-        solved = walk_path(problem, walk, bag, grid, tol, route, stop, coef, alphas, needed)
-        if solved < n_grid or walk.count[EVENTS] > _SHORT * n_grid:
+        solved = walk_path(problem, space, bag, grid, tol, route, stop, coef, alphas, needed)
+        if solved < n_grid or path.events[0] > _SHORT * n_grid:
             return None
     return route._replace(width=np.maximum(_WIDTHS * needed, _LEAST_WIDTH))
 
@@ -145,144 +115,78 @@ def _nearly_separable(problem: Problem) -> bool:
 
 
 def _cold_route(problem: Problem, bound: Array, n_grid: int) -> Route:
-    """Start with the smaller class at its bounds, and as much of the other, the worst first.
-
-    It solves the problem for other targets; the first piece leads to the right ones.
-    """
-    d, signs = problem.d, problem.signs
-    rows = problem.table[:, :d]
-    sums = [bound * (signs == sign) @ rows for sign in (1.0, -1.0)]
-    masses = [bound[signs == sign].sum() for sign in (1.0, -1.0)]
-    margin = rows @ (sums[0] / masses[0] + sums[1] / masses[1])
-    small = 1.0 if masses[0] <= masses[1] else -1.0
-    alpha = np.where(signs == small, bound, 0.0)
-    others = np.flatnonzero(signs != small)
-    others = others[np.argsort(margin[others], kind="stable")]
-    before = np.concatenate([[0.0], np.cumsum(bound[others])[:-1]])
-    alpha[others] = np.clip(min(masses) - before, 0.0, bound[others])
+    """Start from any point: it solves the problem for other targets."""
+    alpha, last = cold_start(problem.table, problem.d, bound)
+    rows, sign = problem.table[:, : problem.d], problem.signs[last]
     status = np.where(alpha > 0.0, BOUND, ZERO).astype(np.int8)
-    last = others[max(int(np.count_nonzero(alpha[others])) - 1, 0)]
-    status[last] = INNER
-    bias = signs[last] * (problem.targets[last] - rows[last] @ (alpha @ rows))
+    status[last] = FREE
+    bias = sign * (problem.targets[last] - rows[last] @ (alpha @ rows))
     return Route(alpha, bound, status, float(bias), np.full(n_grid, np.inf))
 
 
+def new_walk(problem: Problem, width: int) -> Space:
+    """Allocate the work space; it serves one bag after the other."""
+    space = new_space(problem.table, problem.d, 1, np.zeros(1, np.uint8))
+    moving_path(space).places.length[:] = 1.0  # records are watched by their distance in margins
+    return space
+
+
 @njit(**ONCE)
-def _begin(problem, walk, base, route, C):
-    """List the bag, then the records outside that still have a multiplier; returns both ends."""
-    f, bag, m, end = walk.f, walk.i[BAG], np.uint64(0), np.uint64(0)
+def _begin(problem, places, base, route, C):
+    """List the bag, then the records outside that still have a multiplier."""
+    row, alpha, cap, rise = places.row, places.alpha, places.cap, places.rise
+    where, target, size = places.where, places.target, places.size
+    targets, alphas, bounds, status = problem.targets, route.alpha, route.bound, route.status
+    m, end = np.uint64(0), np.uint64(0)
     for i in range(base.shape[0]):  # without branches: see newton
-        bag[m] = i
+        row[m] = i
         m += np.uint64(base[i] > 0.0)
     end = m
     for i in range(base.shape[0]):
-        bag[end] = i
-        end += np.uint64((base[i] == 0.0) & (route.alpha[i] > 0.0))
+        row[end] = i
+        end += np.uint64((base[i] == 0.0) & (alphas[i] > 0.0))
     for a in range(end):
-        i = bag[a]
-        f[ALPHA, a], f[TARGET, a], f[BASE, a] = route.alpha[i], problem.targets[i], base[i]
-        walk.status[a] = route.status[i] if a < m else ABSENT
-        f[LIMIT, a] = route.bound[i] if a < m else route.alpha[i]
-        f[RISE, a] = C * base[i] - f[LIMIT, a]
-    return np.int64(m), np.int64(end)
-
-
-@njit(**JIT)
-def _total(problem, walk, m):
-    """Make the weights those of the multipliers, and let the next piece balance these."""
-    total, point = walk.v[TOTAL], walk.v[POINT]
-    add_listed(problem, walk, walk.f[ALPHA], m, np.int64(INNER), total)
-    for k in range(problem.d):
-        point[k] = total[k]
-    walk.along[1] = -total[problem.d]
+        i = row[a]
+        alpha[a], target[a] = alphas[i], targets[i]
+        where[a] = status[i] if a < m else ABSENT
+        cap[a] = bounds[i] if a < m else alphas[i]
+        rise[a] = C * base[i] - cap[a]
+    size[0], size[1] = m, end
 
 
 @njit(**ONCE)
-def _build(problem, walk, m, end):
-    """Choose J anew among the records that were in it; returns whether any is left."""
-    walk.count[SEATS] = 0
-    for a in range(m):
-        if walk.status[a] != INNER:
-            continue
-        if walk.count[SEATS] == 0:
-            begin_set(problem, walk, a)
-            continue
-        rest, square = image(problem, walk, walk.i[BAG, a])
-        if rest > DEPENDENT * (1.0 + square) and walk.count[SEATS] < walk.inverse.shape[0]:
-            append(walk, a, rest)
-        else:
-            at_bound = walk.f[ALPHA, a] > 0.5 * walk.f[LIMIT, a]
-            walk.status[a] = BOUND if at_bound else ZERO
-            walk.f[ALPHA, a] = walk.f[LIMIT, a] * at_bound
-    _total(problem, walk, end)
-    rows_dot(problem.table, walk.i[BAG], m, walk.v[POINT], walk.f[MARGIN])
-    return walk.count[SEATS] > 0
-
-
-@njit(**ONCE)
-def _watch(walk, m, width):
-    """Choose the records to watch, and targets for which this point is the solution."""
-    f, w, status, places, n_rows = walk.f, walk.w, walk.status, walk.i[WATCHED_PLACE], np.uint64(0)
-    for a in range(m):  # without branches: see newton
-        lack = f[TARGET, a] - f[MARGIN, a]
-        inner, wrong = status[a] == INNER, (lack > 0.0) == (status[a] == ZERO)
-        places[n_rows] = a
-        n_rows += np.uint64(inner | wrong | (abs(lack) <= width))
-    for q in range(n_rows):
-        a = places[q]
-        lack, side = f[TARGET, a] - f[MARGIN, a], 0.0
-        if status[a] != INNER:
-            side = 1.0 if status[a] == ZERO else -1.0
-        wrong = side * lack > 0.0
-        # A wrong one gets some space, or all of them would meet their margins at once.
-        space = 0.5 * abs(lack) if wrong else abs(side * lack)
-        pull = lack + side * space if wrong or side == 0.0 else 0.0
-        w[SPACE, q], w[SIDE, q], w[PULLED, q], f[PULL, a] = space, side, pull, pull
-        walk.i[WATCHED, q], walk.i[SLOT, a] = walk.i[BAG, a], q
-    walk.count[ROWS] = n_rows
-    for p in range(1, walk.count[SEATS]):
-        a = walk.i[MEMBER_PLACE, p]
-        walk.j[INNER_ALPHA, p] = f[ALPHA, a]
-        walk.j[INNER_LIMIT, p], walk.j[INNER_RISE, p] = f[LIMIT, a], f[RISE, a]
-
-
-@njit(**ONCE)
-def _arrive(problem, walk, m, C):
-    """Settle multipliers and margins after a piece; returns the gap and the width it took."""
-    alpha, margin, target, base = walk.f[ALPHA], walk.f[MARGIN], walk.f[TARGET], walk.f[BASE]
-    status, point, now = walk.status, walk.v[POINT], walk.w[REACH]
-    for p in range(1, walk.count[SEATS]):
-        alpha[walk.i[MEMBER_PLACE, p]] = walk.j[INNER_ALPHA, p]
-    for a in range(m):
-        c = C * base[a]
-        alpha[a] = c if status[a] == BOUND else min(max(alpha[a], 0.0), c)
-    _total(problem, walk, m)
-    rows_dot(problem.table, walk.i[BAG], m, point, now)
-    hinge, linear, norm, width = 0.0, 0.0, 0.0, 0.0
-    for k in range(problem.d):
-        norm += point[k] * point[k]
-    for a in range(m):
-        before, after = target[a] - margin[a], target[a] - now[a]
-        turned = (status[a] == INNER) | ((after > 0.0) != (before > 0.0))
-        width = max(width, abs(before) if turned else 0.0)
-    for a in range(m):
-        margin[a] = now[a]
-        hinge += C * base[a] * max(target[a] - now[a], 0.0)
-        linear += alpha[a] * target[a]
-    if abs(walk.along[1]) > 1e-6 * linear:
+def _arrive(path):
+    """Compute point and leads after a piece; returns the gap, and the width that it took."""
+    table, d, places, free, point = path.table, path.d, path.places, path.free, path.point
+    alpha, cap, lead, where, target = (
+        places.alpha, places.cap, places.lead, places.where, places.target
+    )  # fmt: skip
+    margin, place, width, balance = path.value, free.place, 0.0, path.balance
+    for p in range(1, free.size[0]):
+        i = place[p]
+        alpha[i] = min(max(alpha[i], 0.0), cap[i])
+    locate(path)
+    rows_dot(table, places.row, places.size[0], point, margin)
+    for a in range(places.size[0]):
+        now = margin[a] - target[a]
+        turned = (where[a] == FREE) | ((now < 0.0) != (lead[a] < 0.0))
+        width = max(width, abs(lead[a]) if turned else 0.0)
+        lead[a] = now
+    primal, dual = values(places, d, point)
+    if abs(balance[0]) > 1e-6 * (primal + dual):
         return np.inf, width
-    return relative_gap(0.5 * norm + hinge, linear - 0.5 * norm), width
+    return relative_gap(primal, dual), width
 
 
 @lean_entry
-def walk_path(problem, walk, base, grid, tol, route, stop, coef, alphas, width):
+def walk_path(problem, space, base, grid, tol, route, stop, coef, alphas, width):
     """Solve the problem with bounds ``C * base`` for every C of an increasing grid.
 
     Parameters
     ----------
     problem : Problem
         With dense rows.
-    walk : Walk
+    space : Space
         Work space, overwritten.
     base : array of shape (n,)
         Finite bounds at C = 1, 0 for absent records.
@@ -304,39 +208,41 @@ def walk_path(problem, walk, base, grid, tol, route, stop, coef, alphas, width):
     int
         How many values of C were solved; the models of the others are left at zero.
     """
-    m, end = _begin(problem, walk, base, route, grid[0])
-    walk.v[POINT, problem.d] = route.bias
-    walk.count[EVENTS] = 0
+    path = open_path(space, open_free(space))
+    places, near, point, events = path.places, path.near, path.point, path.events
+    row, alpha, cap, rise, size = places.row, places.alpha, places.cap, places.rise, places.size
+    far, n_far, d, build, adopt = path.far, path.n_far, path.d, True, np.bool_(True)
+    coef[:], alphas[:], events[0] = 0.0, 0.0, 0
+    _begin(problem, places, base, route, grid[0])
+    point[d] = route.bias
     for k in range(grid.shape[0]):
-        for j in range(coef.shape[1]):
-            coef[k, j] = 0.0
-        for i in range(base.shape[0]):
-            alphas[k, i] = 0.0
-    build, level = True, 0.0
-    for k in range(grid.shape[0]):
-        limit, repairs = walk.count[EVENTS] + _MAX_EVENTS, 0
-        if level == 0.0:
-            limit += 3 * base.shape[0]
+        last, repairs = events[0] + _MAX_EVENTS, 0
+        if k == 0:
+            last += 3 * base.shape[0]
+        for a in range(size[0] if k > 0 else 0):
+            rise[a] = (grid[k] / grid[k - 1] - 1.0) * cap[a]
         while True:
-            for a in range(m if level > 0.0 else 0):
-                walk.f[LIMIT, a] = level * walk.f[BASE, a]
-                walk.f[RISE, a] = (grid[k] - level) * walk.f[BASE, a]
-            if build and not _build(problem, walk, m, end):
+            if build:
+                rebuild(path)
+                locate(path)
+                find_leads(path.table, places, point)
+            list_near(places, near, far, n_far, route.width[k], adopt)
+            task = Task(1.0, np.int64(0), np.inf, last - events[0], _SLACK, False, False)
+            if follow(path, task, stop) != DONE:
                 return k
-            _watch(walk, m, route.width[k])
-            if not follow(problem, walk, end, limit, stop):
-                return k
-            end, level = m, grid[k]
-            gap, needed = _arrive(problem, walk, m, level)
+            size[1] = size[0]
+            gap, needed = _arrive(path)
             width[k] = max(width[k], needed)
             build = gap > 0.5 * tol and repairs > 0
             if gap <= 0.5 * tol:
                 break
-            repairs += 1
+            repairs += 1  # one more piece at this C puts right what is wrong
             if repairs > _REPAIRS:
                 return k
+            for a in range(size[0]):
+                rise[a] = 0.0
         for j in range(coef.shape[1]):
-            coef[k, j] = walk.v[POINT, j]
-        for a in range(m):
-            alphas[k, walk.i[BAG, a]] = walk.f[ALPHA, a]
+            coef[k, j] = point[j]
+        for a in range(size[0]):
+            alphas[k, row[a]] = alpha[a]
     return grid.shape[0]

@@ -5,45 +5,47 @@ import pytest
 from numba import njit
 
 from svmproba.solvers.core.rows import signed_rows
-from svmproba.solvers.exact_path.pivots import D_POINT, D_TARGET, N_FREE, NORM, PUSH, new_pivots
-from svmproba.solvers.exact_path.steps import direction
+from svmproba.solvers.exact_path.follow import _aim
+from svmproba.solvers.exact_path.moves import new_moves
+from svmproba.solvers.exact_path.workspace import moving_path
 
 
 @njit
-def run_direction(p):
+def run_aim(path):
     """It has no way in from Python."""
-    return direction(p)
+    return _aim(path)
 
 
-def pivots_at(free, push, scale):
+def path_at(free, push, scale):
     """Some records on their margins, and a push that the others give; all of it times a scale."""
     rng = np.random.default_rng(0)
     rows, signs = scale * rng.normal(size=(5, 2)), np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     table, _ = signed_rows(rows, signs)
-    p = new_pivots(table, 2, 1, np.zeros(1, np.uint8))
+    path = moving_path(new_moves(table, 2, 1, np.zeros(1, np.uint8)))
     on_margin = table[free]
     kernel = on_margin[:, :2] @ on_margin[:, :2].T
     sides = on_margin[:, 2:3]
     system = np.block([[np.zeros((1, 1)), sides.T], [sides, kernel]])
     q = len(free)
-    p.inverse[0, : q + 1, : q + 1] = np.linalg.inv(system)
-    p.free[0, 1 : q + 1], p.count[0, N_FREE] = free, q
-    p.zv[PUSH, :3] = scale * push[0], scale * push[1], push[2]
-    p.z[D_TARGET] = 0.0
-    return p, on_margin
+    path.free.inverse[: q + 1, : q + 1] = np.linalg.inv(system)
+    path.free.place[1 : q + 1] = path.free.row[1 : q + 1] = free
+    path.free.size[0] = q + 1
+    path.places.push[:3] = scale * push[0], scale * push[1], push[2]
+    return path, on_margin
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 100.0])
 @pytest.mark.parametrize("free", [[0, 1], [0, 1, 2]])
 def test_rates_keep_the_margins_and_the_balance(free, scale):
     """Three records fix the point of two columns and a bias: its rates cancel, at every scale."""
-    p, on_margin = pivots_at(free, (0.3, -0.8, 1.0), scale)
-    _, speed, noise = run_direction(p)
-    rates, point = p.zq[0, 1 : len(free) + 1], p.zv[D_POINT]
-    terms = scale * 1.1 + np.abs(rates) @ p.z[NORM, free]
+    path, on_margin = path_at(free, (0.3, -0.8, 1.0), scale)
+    noise = run_aim(path)
+    rates, point = path.free.rate[1 : len(free) + 1], path.speed
+    speed = np.linalg.norm(point)
+    terms = scale * 1.1 + np.abs(rates) @ path.places.length[free]
     assert on_margin[:, 2] @ rates == pytest.approx(-1.0)
     np.testing.assert_allclose(
-        point[:2], p.zv[PUSH, :2] + rates @ on_margin[:, :2], atol=1e-14 * terms
+        point[:2], path.places.push[:2] + rates @ on_margin[:, :2], atol=1e-14 * terms
     )
     np.testing.assert_allclose(on_margin @ point, 0.0, atol=1e-14 * max(scale, 1.0) * terms)
     if len(free) == 3:  # what is left is rounding, and known as such by the second solution

@@ -1,0 +1,196 @@
+"""The arrays of the kernel: how they are stored, and the names by which it uses them.
+
+Functions that only pass the work space on (the constrained search) take `Space`, a dozen arrays.
+The kernel opens it to a `Path`, a view for each name. Numba hands an array over as seven numbers,
+and reads a tuple as a whole wherever one of its fields is used after the first branch of a
+function. So functions take their arrays from the tuple at the start, and those that are inlined
+take the small tuples: `follow` then compiles in 4 s of CPU time, where all used the fields of the
+whole tuple in 11 s. The search would take 1 s more if it opened the work space.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from svmproba.solvers.core.compiled import JIT, ONCE
+from svmproba.solvers.core.rows import aligned, whole
+from svmproba.solvers.problem import Array
+
+#: Where a multiplier is: at 0, between its bounds, at its bound, or at the bound of a record that
+#: is no longer in the problem and whose margin does not matter.
+ZERO, FREE, BOUND, ABSENT = range(4)
+
+
+class Free(NamedTuple):
+    """The free records J, by seat; seat 0 is the bias."""
+
+    inverse: Array  # (side, side), of the bordered matrix
+    place: Any
+    row: Any  # in the table
+    alpha: Array
+    rate: Array  # of alpha; at seat 0 of the bias
+    cap: Array
+    rise: Array  # rate of cap
+    image: Array  # see `active_set.image`
+    product: Array  # scratch
+    vector: Array  # (width,), scratch
+    size: Any  # (1,), seats in use
+
+
+class Near(NamedTuple):
+    """The records whose margins are watched, by their position in the list."""
+
+    place: Any
+    row: Any
+    side: Array  # +1 at zero, -1 at the bound, 0 if free
+    space: Array  # distance to the margin, on the right side
+    rate: Array  # of space
+    pull: Array  # rate of the target
+    reach: Array  # tau at which space is used up
+    length: Array  # of the row
+    size: Any  # (1,)
+
+
+class Places(NamedTuple):
+    """The records, by place."""
+
+    row: Any  # in the table
+    alpha: Array
+    cap: Array  # bound of alpha
+    lead: Array  # margin minus target
+    where: Any  # see above
+    rise: Array  # rate of cap
+    target: Array
+    length: Array  # of the row
+    position: Any  # in the list of near records
+    push: Array  # (width,), sum of rise times row, of the records at their bound
+    gain: Array  # (1,), the same sum of rise times target
+    size: Any  # (2,), records of the problem, and with the absent ones
+
+
+class Path(NamedTuple):
+    """A solution that moves."""
+
+    table: Array  # (rows, width), signed, the bias at column d
+    d: int
+    places: Places
+    free: Free
+    near: Near
+    far: Any  # places of the records that are not near
+    n_far: Any  # (1,)
+    point: Array  # (width,), weights and bias
+    speed: Array  # rate of the point
+    way: Array  # of the point, since the leads of the far records were computed
+    balance: Array  # (1,), sum of the signed multipliers, to be taken back by tau = 1
+    watched: Array  # (1,), see `follow._look`
+    age: Any  # (1,), changes of the inverse since it was computed
+    events: Any  # (1,), that were met so far
+    listed: Any  # scratch by place
+    value: Array  # scratch by place
+
+
+class Space(NamedTuple):
+    """Solutions under several sets of bounds; slot 0 is the one that moves."""
+
+    table: Array
+    d: int
+    values: Array  # (slots, 3, n)
+    points: Array  # (slots, width)
+    inverses: Array  # (slots, side, side)
+    marks: Any  # (slots, n + 2 side)
+    counts: Any  # (slots, 2)
+    by_place: Array  # (10, n)
+    by_seat: Array  # (6, side)
+    vectors: Array  # (4, width)
+    lists: Any  # (6, n + 1), unsigned: Numba lets signed indices count from the end
+    numbers: Array  # (3,)
+    sizes: Any  # (5,)
+    stop: Any  # (1,), set from outside to end everything soon
+
+
+def new_space(table: Array, d: int, slots: int, stop: Any) -> Space:
+    """Allocate the work space of one table; the places are the rows."""
+    n, width = table.shape
+    side = whole(min(n, d + 1) + 2)
+    space = Space(
+        table,
+        d,
+        aligned(slots, 3, whole(n)),
+        aligned(slots, width),
+        aligned(slots, side, side),
+        np.zeros((slots, n + 2 * side), np.uint32),
+        np.ones((slots, 2), np.int64),
+        aligned(10, whole(n)),
+        aligned(6, side),
+        aligned(4, width),
+        np.zeros((6, n + 1), np.uint32),
+        np.zeros(3),
+        np.zeros(5, np.int64),
+        stop,
+    )
+    places = moving_path(space).places
+    places.size[:] = n
+    places.row[:n] = np.arange(n)
+    places.target[:] = 1.0
+    places.length[:n] = np.sqrt(np.einsum("ij,ij->i", table, table))
+    return space
+
+
+@njit(**ONCE)
+def open_free(space):
+    """Return the free records of the moving solution, by name."""
+    s, marks, side = space.by_seat, space.marks[0], space.inverses.shape[1]
+    n = marks.shape[0] - 2 * side
+    return Free(
+        space.inverses[0], marks[n : n + side], marks[n + side :], s[0], s[1], s[2], s[3], s[4],
+        s[5], space.vectors[3], space.counts[0][:1],
+    )  # fmt: skip
+
+
+@njit(**ONCE)
+def open_path(space, free):
+    """Return the moving solution of a work space, by name, with what `open_free` returns."""
+    values, f, v, lists, sizes, numbers = (
+        space.values[0], space.by_place, space.vectors, space.lists, space.sizes, space.numbers
+    )  # fmt: skip
+    near = Near(lists[2], lists[3], f[3], f[4], f[5], f[6], f[7], f[8], sizes[2:3])
+    places = Places(
+        lists[0], values[0], values[1], values[2], space.marks[0], f[0], f[1], f[2], lists[1],
+        v[1], numbers[:1], sizes[:2],
+    )  # fmt: skip
+    return Path(
+        space.table, space.d, places, free, near, lists[4], sizes[3:4], space.points[0], v[0],
+        v[2], numbers[1:2], numbers[2:], space.counts[0][1:], sizes[4:], lists[5],
+        f[9],
+    )  # fmt: skip
+
+
+def moving_path(space: Space) -> Path:
+    """Return the moving solution to Python."""
+    return open_path.py_func(space, open_free.py_func(space))
+
+
+@njit(**JIT)
+def copy_slot(space, source, target):
+    """Copy one solution over another."""
+    for k in range(3):
+        for i in range(space.values.shape[2]):
+            space.values[target, k, i] = space.values[source, k, i]
+    for k in range(space.points.shape[1]):
+        space.points[target, k] = space.points[source, k]
+    for p in range(space.counts[source, 0]):
+        for q in range(space.inverses.shape[1]):
+            space.inverses[target, p, q] = space.inverses[source, p, q]
+    for i in range(space.marks.shape[1]):
+        space.marks[target, i] = space.marks[source, i]
+    for k in range(2):
+        space.counts[target, k] = space.counts[source, k]
+
+
+@njit(**ONCE)
+def cap_of(space, slot):
+    """Return the bounds of one solution."""
+    return space.values[slot, 1]
