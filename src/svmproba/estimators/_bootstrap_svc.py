@@ -33,6 +33,7 @@ from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._families import make_families
 from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
 from svmproba.estimators._little_bootstraps import KERNEL_PARAMETERS, LittleBootstrapMixin
+from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from svmproba.estimators._rate_control import RateControlMixin
 from svmproba.estimators._records import check_records
@@ -69,6 +70,7 @@ class Setting(NamedTuple):
     progress: FitProgress
 
 
+@document_parameters
 class BootstrapSVC(
     CallbackSupportMixin,
     LittleBootstrapMixin,
@@ -105,64 +107,15 @@ class BootstrapSVC(
 
     Parameters
     ----------
-    Cs : float, array-like or None, default=None
-        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`. They are used in increasing
-        order, each once. None: the paper's :math:`2^{-5},2^{-4},\dots,2^5`.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, default="linear"
-        Kernel, or a list of kernels among the first four, each of which is used with all values of
-        C. ``"auto"`` is ``["linear", "rbf"]``. With ``"precomputed"``, X is the matrix of kernel
-        values with the training records.
-    gammas : {"scale", "auto"}, float or list of these, default="scale"
-        Values of gamma for the kernels rbf, poly and sigmoid, in increasing order, each once.
-        ``"scale"`` is ``1 / (n_features * X.var())`` and ``"auto"`` is ``1 / n_features``.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    n_bootstraps : int, default=500
-        Number of bags B.
+    {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps}
     resample : {"bootstrap", "blb"}, default="bootstrap"
         How bags are drawn. ``"blb"``: the bag of little bootstraps [2]_, for tables that are too
-        large for memory or time. A member sees a subset of ``n ** subset_exponent`` records with
+        large for memory or time. A member sees a subset of ``n ** subset_exponent`` samples with
         counts that sum to n, so that C means the same. X and y may then be dask tables.
     subset_exponent : float, default=0.7
         Size of the subsets, in [0.5, 1].
-    epsilon : float, default=inf
-        How far below the best reliability a value of :math:`\theta` may be and still take part.
-        0 keeps the best value (and those tied with it), ``inf`` keeps all.
-    reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
-        Out-of-bag measure :math:`r`. Accuracy rewards the constant classifier when one class is
-        rare; prefer another beyond 80 : 20.
-    calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
-            "venn_abers", "stack"}, default=None
-        Link from out-of-bag scores to probabilities, see `svmproba.links`. None: the vote shares
-        are the probabilities. ``"auto"`` is a convex combination of many links, weighted by their
-        cross-fitted Brier score, see :class:`~svmproba.links.AutoLink`.
-    pos_label : label or None, default=None
-        The class of interest, counted as positive when :math:`P=\frac12`. None: the larger label.
-    class_weight : dict, "balanced", None, list of these or "auto", default=None
-        Factor on C for each class, as in :class:`~sklearn.svm.SVC`; with a list every bag is fitted
-        once for each entry. ``"auto"`` is ``[None, "balanced"]`` where the rarer class has less
-        than 30 % of the records, else None. SVMs without weights may give all records the same
-        score where a class is rare.
-    tol : float, default=1e-3
-        Relative duality gap that every member must reach.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records, where kernels are not exact; None: 300.
-        From 400 on another method fits the members, which may miss `tol` at large C.
-    device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
-        Where to fit the members and to score records. ``"cpu"``: compiled code, `n_jobs` threads.
-        ``"cuda"``: all members at once on a GPU, by torch; ``"torch"``: the same on torch's CPU,
-        for tests. ``"auto"``: a GPU if torch sees one, else ``"cpu"``. Members meet `tol`
-        everywhere, but are not the same to the last digit. Predictions may be made elsewhere than
-        the fit, after ``set_params(device=...)``. Fitted on the CPU in any case: wide rows (400
-        columns and more, as of exact kernels), and the members of ``resample="blb"``.
-    n_jobs : int or None, default=None
-        Number of jobs, as in joblib. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Draws the bags and the landmarks.
-    verbose : int, default=0
-        Positive: print the progress of `fit` to stderr.
+    {epsilon, reliability, calibration, pos_label, class_weight/ensemble, tol, n_components}
+    {device, n_jobs, random_state, verbose}
 
     Attributes
     ----------

@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from svmproba.bootstrap.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._constrained_svc import FLOORS
+from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._progress import with_callbacks
 from svmproba.estimators._validation import check_number, check_option, explain_names_of_svc
 from svmproba.solvers.constrained.bags import EFFORT
 
 
+@document_parameters
 class ConstrainedBootstrapSVC(BootstrapSVC):
     r"""Bootstrap ensemble of constrained SVMs (CEBB2).
 
@@ -33,52 +35,14 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
     Parameters
     ----------
-    min_tpr : float or None, default=None
-        Floor under the rate of the class of interest in every bag.
-    min_tnr : float or None, default=None
-        Floor under the rate of the other class.
-    min_accuracy : float or None, default=None
-        Floor under the share of right records.
+    {min_tpr, min_tnr, min_accuracy}
     effort : {"fast", "default", "thorough"}, default="default"
         Convex problems that the search may solve for one member.
-    Cs : float, array-like or None, default=None
-        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`; None: the paper's
-        :math:`2^{-5},\dots,2^5`. The paper's constrained objective has no :math:`\frac12`, so that
-        its C is twice this one.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, default="linear"
-        Kernel or kernels, as in :class:`BootstrapSVC`.
-    gammas : {"scale", "auto"}, float or list of these, default="scale"
-        Values of gamma for the kernels rbf, poly and sigmoid.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    n_bootstraps : int, default=500
-        Number of bags B.
-    epsilon : float, default=inf
-        How far below the best reliability a value of :math:`\theta` may be and still take part.
-    reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
-        Out-of-bag measure of a hyperparameter value. A floor under one class costs accuracy:
-        ``"g_mean"`` weighs both classes alike.
-    calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
-            "venn_abers", "stack"}, default=None
-        Link from out-of-bag scores to probabilities.
-    pos_label : label or None, default=None
-        The class of interest. None: the larger label.
+    {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
+    {pos_label}
     tol : float, default=1e-3
-        Relative duality gap of the plain SVMs from which the members start.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records; None: 300.
-    device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
-        Where to fit the plain SVMs from which the members start, and to score records. The members
-        of tables of more than 400 000 numbers a bag are fitted there too, by rising penalties as
-        on the CPU; those of smaller tables are searched for on the CPU, which finds better ones.
-    n_jobs : int or None, default=None
-        Number of jobs, as in joblib. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Draws the bags, the landmarks and the starts of the search.
-    verbose : int, default=0
-        Positive: print the progress of `fit` to stderr.
+        Relative duality gap of the SVMs without floors from which the search starts.
+    {n_components, device, n_jobs, random_state, verbose}
 
     Attributes
     ----------

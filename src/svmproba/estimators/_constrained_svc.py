@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba.estimators._floor_messages import clash_message, margin_rates, scale_advice
+from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
     Floats,
@@ -39,6 +40,7 @@ FLOORS = ("min_tpr", "min_tnr", "min_accuracy")
 DEFAULT_SECONDS = 60.0
 
 
+@document_parameters
 class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     r"""Support vector machine with floors under its rates on the training records.
 
@@ -61,43 +63,28 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     ----------
     C : float, default=1.0
         Price of slack, on the scale :math:`\frac12\|w\|^2+C\sum\xi`.
-    min_tpr : float or None, default=None
-        Floor under the rate of the class of interest.
-    min_tnr : float or None, default=None
-        Floor under the rate of the other class.
-    min_accuracy : float or None, default=None
-        Floor under the share of right records.
+    {min_tpr, min_tnr, min_accuracy}
     confidence : float or None, default=None
-        None: the floors are rates of the sample. A number in (0, 1): they are rates wanted of the
-        population, and the sample must do so much better that a test would believe in them. The
-        test presumes a classifier fixed before it saw the records, which this one is not: the
-        confidence is nominal.
+        None: the floors are rates of the sample. A number in (0, 1): they are rates of the
+        population, and the rates of the sample must be so much higher that a test at this
+        confidence accepts them. The test presumes a classifier fixed before it saw the samples,
+        which this one is not: the confidence is nominal.
     confidence_rule : {"exact", "hoeffding"}, default="exact"
         That test: by the binomial distribution, or by Hoeffding's inequality.
     solver : {"search", "bb", "scip", "gurobi", "cplex"}, default="search"
         Search alone, our branch and bound, or a mixed-integer solver started from our solution.
     effort : {"fast", "default", "thorough"}, default="default"
-        Convex problems that the search may solve, 20, 10 000 or 40 000: with 900 records of 61
-        columns some 0.02, 3 and 12 s. The result does not depend on the machine's speed.
+        Convex problems that the search may solve, 20, 10 000 or 40 000: with 900 samples of 61
+        columns some 0.02, 3 and 12 s. The result does not depend on the speed of the computer.
     bound : {"svm", "quantile", "bb"}, default="svm"
         Lower bound of the optimum with ``solver="search"``: the plain SVM, which costs nothing, the
         first node of the branch and bound, or all of it.
     time_limit : float or None, default=None
         Seconds for the branch and bound, or for the other solvers (None: 60).
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
-        Kernel. With ``"precomputed"``, X is the matrix of kernel values with the training records.
+    {kernel}
     gamma : {"scale", "auto"} or float, default="scale"
         Parameter of the kernels rbf, poly and sigmoid.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records; None: 300.
-    pos_label : label or None, default=None
-        The class of interest. None: the larger label.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of the search and the landmarks.
+    {degree, coef0, n_components, pos_label, random_state}
 
     Attributes
     ----------

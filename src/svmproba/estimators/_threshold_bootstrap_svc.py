@@ -13,6 +13,7 @@ from svmproba.bootstrap.blocks import map_blocks
 from svmproba.bootstrap.members import member_scores
 from svmproba.bootstrap.votes import left_out_shares, mix_shares, two_columns
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
+from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._progress import with_callbacks
 from svmproba.estimators._rate_control import BELOW_HALF, check_combination, check_rate
 from svmproba.estimators._validation import (
@@ -26,6 +27,7 @@ from svmproba.estimators._validation import (
 from svmproba.solvers.kernels import Rows
 
 
+@document_parameters
 class ThresholdBootstrapSVC(BootstrapSVC):
     r"""Bootstrap ensemble of SVMs with the threshold at which a class reaches a rate (CEBB1).
 
@@ -46,12 +48,12 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     Parameters
     ----------
     target_tpr : float or None, default=None
-        Wanted rate of the class of interest, in [0, 1].
+        Rate of the class of interest to reach, in [0, 1].
     target_tnr : float or None, default=None
-        Wanted rate of the other class. At most one of the two; with neither, the threshold stays
+        Rate of the other class to reach. At most one of the two; with neither, the threshold stays
         where :class:`BootstrapSVC` has it.
     tune_on : {"oob", "train"}, default="oob"
-        Scores that set the threshold: of the bags that left a record out, or of all bags. The
+        Scores that set the threshold: of the bags that left a sample out, or of all bags. The
         latter are optimistic and here for comparison.
     per_theta : bool, default=False
         Whether every hyperparameter value gets its own threshold.
@@ -59,50 +61,16 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         Whether a rate above the target may stay, as in the paper. False moves the threshold against
         the class where its rate is above the target.
     guarantee : {None, "split", "oob", "jackknife+"}, default=None
-        What is guaranteed on new records, see ``guarantee_``. ``"split"`` holds a part of the
-        records back from the fit and guarantees the rate with `confidence`, exactly. ``"oob"``
-        guarantees the same approximately and uses all records. ``"jackknife+"`` guarantees it on
-        average over training samples.
+        What is guaranteed on new samples, see ``guarantee_``. ``"split"`` holds a part of the
+        samples back from the fit and guarantees the rate with `confidence`, exactly. ``"oob"``
+        guarantees the same approximately and uses all samples. ``"jackknife+"`` guarantees it on
+        average over training sets.
     confidence : float, default=0.9
         Confidence of ``"split"`` and ``"oob"``.
     calibration_size : float, default=0.3
         Share of either class held back with ``guarantee="split"``.
-    Cs : float, array-like or None, default=None
-        Values of C; None: the paper's :math:`2^{-5},\dots,2^5`.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, default="linear"
-        Kernel or kernels, as in :class:`BootstrapSVC`.
-    gammas : {"scale", "auto"}, float or list of these, default="scale"
-        Values of gamma for the kernels rbf, poly and sigmoid.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    n_bootstraps : int, default=500
-        Number of bags B.
-    epsilon : float, default=inf
-        How far below the best reliability a value of :math:`\theta` may be and still take part.
-    reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
-        Out-of-bag measure of a hyperparameter value.
-    calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
-            "venn_abers", "stack"}, default=None
-        Link to calibrated probabilities. They do not move with the threshold: `predict` thresholds
-        them at ``proba_threshold_``.
-    pos_label : label or None, default=None
-        The class of interest. None: the larger label.
-    class_weight : dict, "balanced", None, list of these or "auto", default=None
-        Factor on C for each class, as in :class:`BootstrapSVC`.
-    tol : float, default=1e-3
-        Relative duality gap that every member must reach.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records; None: 300.
-    device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
-        Where to fit the members and to score records.
-    n_jobs : int or None, default=None
-        Number of jobs, as in joblib.
-    random_state : int, RandomState instance or None, default=None
-        Draws the bags, the landmarks and the records held back.
-    verbose : int, default=0
-        Positive: print the progress of `fit` to stderr.
+    {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
+    {pos_label, class_weight/ensemble, tol, n_components, device, n_jobs, random_state, verbose}
 
     Attributes
     ----------
