@@ -261,7 +261,7 @@ ENCODER = {
     "dropped text": ("_drop_idx_after_grouping", {"objects": [[2], ["x", None]]}, "_drop_idx"),
     "no categories": ("categories_", [], "other columns"),
     "categories of text": ("categories_", ["abc", "abc"], "no arrays"),
-    "rare": ("_infrequent_enabled", True, "_default_to_infrequent_mappings"),
+    "rare": ("_infrequent_enabled", True, "cannot be checked"),
 }
 
 

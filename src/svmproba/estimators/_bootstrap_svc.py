@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.members import (
@@ -34,7 +35,7 @@ from svmproba.estimators._families import make_families
 from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
 from svmproba.estimators._little_bootstraps import KERNEL_PARAMETERS, LittleBootstrapMixin
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from svmproba.estimators._progress import FitProgress
 from svmproba.estimators._rate_control import RateControlMixin
 from svmproba.estimators._records import check_records
 from svmproba.estimators._summary import SummaryMixin

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._constrained_svc import FLOORS
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._progress import with_callbacks
 from svmproba.estimators._validation import check_number, check_option, explain_names_of_svc
 from svmproba.solvers.constrained.bags import EFFORT
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._cross_fit import (
     Machines,
@@ -27,7 +28,7 @@ from svmproba.estimators._pair_links import (
     warn_of_order,
 )
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from svmproba.estimators._progress import FitProgress
 from svmproba.estimators._records import check_records
 from svmproba.estimators._score_spread import (
     Machine,

@@ -41,6 +41,17 @@ def check_records(estimator: Any, X: Any, *y: Any, dtype: Any = np.float64, **op
     return checked
 
 
+def take_rows(table: Any, places: NDArray[np.intp]) -> Any:
+    """Take some rows of an array, a sparse matrix, a list or a table of pandas, polars, pyarrow."""
+    if hasattr(table, "iloc"):
+        return table.iloc[places]
+    if isinstance(table, list | tuple):
+        return [table[place] for place in places]
+    if sparse.issparse(table):
+        return table.tocsr()[places]
+    return table.take(places) if type(table).__module__ == "pyarrow.lib" else table[places]
+
+
 def check_sizes(X: Rows, names: NDArray[Any] | None) -> None:
     """Refuse values too large to be squared and summed; names the column."""
     # Plain floats: a float32 cannot be compared with the limit.

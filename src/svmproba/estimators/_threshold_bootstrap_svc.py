@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
+from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.blocks import map_blocks
 from svmproba.bootstrap.members import member_scores
 from svmproba.bootstrap.votes import left_out_shares, mix_shares, two_columns
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._progress import with_callbacks
 from svmproba.estimators._rate_control import BELOW_HALF, check_combination, check_rate
+from svmproba.estimators._records import take_rows
 from svmproba.estimators._validation import (
     Floats,
     as_generator,
@@ -195,13 +195,13 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         if self.guarantee == "split":
             check_consistent_length(X, y)
             self.held_out_, kept = self._draw_held_out(np.asarray(y), sample_weight)
-            judges = _safe_indexing(X, self.held_out_), _safe_indexing(y, self.held_out_)
-            kept_X, kept_y = _safe_indexing(X, kept), _safe_indexing(y, kept)
+            judges = take_rows(X, self.held_out_), take_rows(y, self.held_out_)
+            kept_X, kept_y = take_rows(X, kept), take_rows(y, kept)
             if sample_weight is not None:
-                kept_weight = _safe_indexing(sample_weight, kept)
+                kept_weight = take_rows(sample_weight, kept)
         elif self.tune_on == "train":
             present = present_records(len(np.asarray(y)), sample_weight)
-            judges = _safe_indexing(X, present), _safe_indexing(y, present)
+            judges = take_rows(X, present), take_rows(y, present)
         self._fit(kept_X, kept_y, kept_weight)
         self._move_threshold(*judges, **wish)
         if not self._is_calibrated():

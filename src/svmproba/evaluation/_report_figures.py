@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
-from sklearn.utils import _safe_indexing
 
+from svmproba.estimators._records import take_rows
 from svmproba.evaluation._calibration import brier_decomposition, calibration_error
 from svmproba.evaluation._checks import (
     Calls,
@@ -242,7 +242,7 @@ def _near(
     order = order[np.argsort(-records.proba[order], kind="stable")]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        limits = ensemble.predict_proba_interval(_safe_indexing(records.rows, order))
+        limits = ensemble.predict_proba_interval(take_rows(records.rows, order))
     # Bags with a training record in them were not asked for its probability.
     lower = np.minimum(limits[:, 0], records.proba[order])
     upper = np.maximum(limits[:, 1], records.proba[order])

@@ -6,12 +6,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.votes import left_out_shares, mix_shares
 from svmproba.estimators import BootstrapSVC
+from svmproba.estimators._records import take_rows
 from svmproba.evaluation._classifiers import is_calibrated, last_step, rows_for_last_step
 
 Floats = NDArray[np.float64]
@@ -122,12 +123,12 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
     out_of_bag = recognised and (ensemble._jackknife is None or not len(given))
     if out_of_bag and len(given):
         level[given] = ensemble._oob_levels()[trained]
-        kept = _safe_indexing(rows, given)
+        kept = take_rows(rows, given)
         proba[given] = _left_out_proba(ensemble, kept, trained)
     known = np.flatnonzero(~np.isnan(proba) & ~np.isnan(level))
     proba = proba[known]
     called = proba >= ensemble.proba_threshold_
-    rows = rows if len(known) == len(labels) else _safe_indexing(rows, known)
+    rows = rows if len(known) == len(labels) else take_rows(rows, known)
     return Records(
         rows, positive[known], proba, level[known], called, known, len(given), out_of_bag
     )

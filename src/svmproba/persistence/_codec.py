@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from svmproba._sklearn_compat import NOT_FITTED_STATE
 from svmproba.persistence import _names
 from svmproba.persistence._archive import Refused, check_depth, check_dtype
 from svmproba.persistence._checks import within
 from svmproba.persistence._rules import check_object
 
-#: Settings of a fit to come, in objects that files cannot name; and what scikit-learn adds anew.
-_LEFT_OUT = ("_skl_callbacks", "_parent_callback_ctx", "_metadata_request", "_sklearn_version")
 _PLAIN = (type(None), bool, int, str)
 _DTYPE = re.compile(r"[<>|=]?[biufcmMSUO][0-9]{0,9}(\[[0-9]{0,9}[a-zA-Z]{1,2}\])?")
 #: Length of the state of a Mersenne twister; a place beyond it would be read from foreign memory.
@@ -67,7 +66,9 @@ class Writer:
             what = value if hasattr(value, "__qualname__") else cls
             name = f"{what.__module__}.{what.__qualname__}"
             raise Refused(f"is {name}, which a model file may not hold")
-        attributes = {name: part for name, part in vars(value).items() if name not in _LEFT_OUT}
+        attributes = {
+            name: part for name, part in vars(value).items() if name not in NOT_FITTED_STATE
+        }
         for name in attributes:
             _check_name(cls, name)
         check_object(cls, attributes)

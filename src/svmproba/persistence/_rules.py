@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 
 from svmproba import estimators as own
+from svmproba._sklearn_compat import encoder_state
 from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._bootstrap_svc import THETA
@@ -24,6 +25,7 @@ from svmproba.estimators._validation import (
     check_grid_parameters,
     check_kernels,
 )
+from svmproba.persistence._archive import Refused
 from svmproba.persistence._checks import (
     Check,
     Optional,
@@ -339,13 +341,11 @@ def _spread(intercepts: str | int, noises: str | int) -> Check:
 
 def _check_encoder(encoder: Any) -> None:
     """Check that no category is encoded beyond the columns: SciPy would write there."""
-    n, rare = len(encoder.categories_), bool(encoder._infrequent_enabled)
-    mappings = encoder._default_to_infrequent_mappings if rare else [None] * n
-    grouped = encoder._infrequent_indices if rare else [None] * n
-    dropped = encoder._drop_idx_after_grouping
-    drops = [None] * n if dropped is None else list(dropped)
-    widths = encoder._n_features_outs
-    parts = [encoder.categories_, mappings, grouped, drops, widths]
+    state = encoder_state(encoder)
+    if state is None:
+        raise Refused("is a OneHotEncoder that cannot be checked with this scikit-learn")
+    parts = [encoder.categories_, *state]
+    n = len(encoder.categories_)
     refuse([len(part) for part in parts] != [n] * 5, "has parts of other columns")
     for categories, mapping, group, drop, width in zip(*parts, strict=True):
         refuse(not isinstance(categories, np.ndarray), "has categories_ that are no arrays")
