@@ -43,7 +43,7 @@ model = make_pipeline(
     make_preprocessor(X), BootstrapSVC(pos_label="bad", calibration="auto", random_state=0)
 )
 ensemble = model.fit(X, y)[-1]
-print(f"{ensemble.intercept_.size} machines on {ensemble.n_features_in_} columns")
+print(f"{ensemble.intercept_.size} SVMs on {ensemble.n_features_in_} columns")
 print(f"largest certified error of a machine: {ensemble.duality_gap_.max():.1e}")
 print(f"out of bag: {ensemble.oob_score_:.1%} right, {ensemble.oob_tpr_:.1%} of the bad found")
 

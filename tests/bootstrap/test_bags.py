@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from svmproba.bootstrap.bags import draw_bags
+from svmproba.bootstrap.bags import draw_bags, draw_held_out
 
 
 def labels(n_plus, n):
@@ -66,3 +66,18 @@ def test_a_bag_is_drawn_until_it_has_both_classes():
     counts, n_redraws = draw_bags(300, labels(1, 2), np.random.default_rng(0))
     assert np.all(counts == 1)
     assert n_redraws > 200
+
+
+def test_the_same_share_of_either_class_is_held_out():
+    positive, rng = labels(20, 100), np.random.default_rng(0)
+    held_out = draw_held_out(positive, 0.3, rng)
+    assert (positive[held_out].sum(), len(held_out)) == (6, 30)
+    assert np.all(np.diff(held_out) > 0)
+    assert not np.array_equal(held_out, draw_held_out(positive, 0.3, rng))
+
+
+def test_two_samples_of_a_class_are_left():
+    rng = np.random.default_rng(0)
+    assert len(draw_held_out(labels(2, 4), 0.9, rng)) == 0
+    assert np.bincount(draw_held_out(labels(5, 9), 1.0, rng) < 5).tolist() == [2, 3]
+    assert len(draw_held_out(labels(20, 100), 0.0, rng)) == 0

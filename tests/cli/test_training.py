@@ -7,11 +7,12 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from svmproba import BootstrapSVC, ThresholdBootstrapSVC
+from svmproba.bootstrap.bags import draw_held_out
 from svmproba.cli.costs import Costs, parse_costs
 from svmproba.cli.errors import InputError, Voice
 from svmproba.cli.input.tables import open_table
 from svmproba.cli.output.summary import describe, in_words
-from svmproba.cli.task import Task, draw_held_out, frame_of, load_task
+from svmproba.cli.task import Task, frame_of, load_task
 from svmproba.cli.training import Wish, train
 from svmproba.evaluation import mean_cost
 from svmproba.preparation.preprocessing import make_preprocessor
@@ -75,7 +76,7 @@ def test_twin_made_by_hand(task, wish, twin):
 
 def test_nothing_is_learned_from_records_held_back(task):
     wish = Wish(tpr=0.8, guarantee="split", confidence=0.8)
-    held_out = draw_held_out(task.y == "yes", wish.held_out_share, 0)
+    held_out = draw_held_out(task.y != "yes", wish.held_out_share, np.random.default_rng(0))
     parts = dict(y=task.y, positive="yes", negative="no", plan=task.plan, held_out=held_out)
     model = train(Task(task.X, **parts), wish, **FEW)
     other = task.X.copy()
@@ -88,14 +89,6 @@ def test_nothing_is_learned_from_records_held_back(task):
     )
     assert model["svm"].proba_threshold_ != changed["svm"].proba_threshold_
     assert "held out" in model["svm"].guarantee_
-
-
-def test_the_same_share_of_either_class_is_held_back():
-    positive = np.arange(100) < 20
-    held_out = draw_held_out(positive, 0.3, 0)
-    assert (positive[held_out].sum(), len(held_out)) == (6, 30)
-    assert len(draw_held_out(np.arange(4) < 2, 0.9, 0)) == 0
-    assert len(draw_held_out(positive, 0.0, 0)) == 0
 
 
 def test_figures_are_those_of_the_out_of_bag_decisions(task, priced):

@@ -107,7 +107,7 @@ def test_out_of_bag_rates_at_the_present_threshold_are_told(data, new_data, fitt
     assert 'data-live="oob-tnr">–' not in page
 
 
-@pytest.mark.filterwarnings("ignore:The members give all records the same score:UserWarning")
+@pytest.mark.filterwarnings("ignore:The members give all samples the same score:UserWarning")
 def test_the_page_tells_what_to_know(data, new_data):
     X, y = data
     rare = np.flatnonzero((y == "no") | (np.cumsum(y == "yes") <= 8))

@@ -190,13 +190,17 @@ def test_a_place_beyond_the_twister(data, path, forge):
     refused(path, "random_state is no state of a Mersenne twister")
 
 
+def members_of(tree):
+    return tree["BootstrapSVC"]["ensemble_"]["FittedEnsemble"]["members"]["Members"]
+
+
 def test_blocks_of_unequal_size(data, path, forge):
     """Three values of C for one gamma and one for the other: as many members as two and two."""
     X, y = data
     save(BootstrapSVC(kernel="rbf", gammas=[0.1, 0.5], **SMALL).fit(X, y), path)
 
     def move(tree, arrays):
-        _maps, columns, _, means = tree["BootstrapSVC"]["_members"]["Members"]
+        _maps, columns, _, means = members_of(tree)
         for blocks, width in ((columns, 30), (means, 1)):
             first, second = (block["array"] for block in blocks)
             moved = np.resize(arrays[second], (len(arrays[first]), width))
@@ -221,7 +225,7 @@ def test_sparse_tables_that_lead_outside(name, data, path, forge):
     save(BootstrapSVC(kernel="rbf", **SMALL).fit(sparse.csr_matrix(X), y), path)
 
     def spoil(tree, arrays):
-        basis = tree["BootstrapSVC"]["_members"]["Members"][0][0]["FeatureMap"]["basis"]
+        basis = members_of(tree)[0][0]["FeatureMap"]["basis"]
         SPOILED[name][0](*(arrays[number] for number in basis["csr_array"][1:]))
 
     forge(path, spoil)
@@ -244,7 +248,7 @@ def test_sparse_tables_of_wrong_arrays(part, change, message, data, path, forge)
     save(BootstrapSVC(kernel="rbf", **SMALL).fit(sparse.csr_matrix(X), y), path)
 
     def spoil(tree, arrays):
-        basis = tree["BootstrapSVC"]["_members"]["Members"][0][0]["FeatureMap"]["basis"]
+        basis = members_of(tree)[0][0]["FeatureMap"]["basis"]
         number = basis["csr_array"][part]
         arrays[number] = change(arrays[number])
 

@@ -1,6 +1,8 @@
-"""Bootstrap bags as counts: how often each record was drawn into each bag."""
+"""Bootstrap bags as counts: how often each sample was drawn into each bag."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ def draw_bags(
     n_bootstraps : int
         Number of bags :math:`B`.
     positive : ndarray of bool, shape (n_samples,)
-        Which records belong to the class of interest; both classes must occur.
+        Which samples belong to the class of interest; both classes must occur.
     rng : numpy.random.Generator
         Source of randomness.
     max_redraws : int, default=100
@@ -32,7 +34,7 @@ def draw_bags(
     Returns
     -------
     counts : ndarray of uint8, shape (n_bootstraps, n_samples)
-        ``counts[b, i]`` is how often record i was drawn into bag b; 0 means out of bag.
+        ``counts[b, i]`` is how often sample i was drawn into bag b; 0 means out of bag.
     n_redraws : int
         Number of bags that were thrown away for want of a class.
 
@@ -58,9 +60,33 @@ def draw_bags(
         else:
             raise ValueError(
                 f"Bag {b} lacked a class {max_redraws + 1} times in a row: y has {len(plus)} "
-                f"positive and {len(minus)} negative records, too few of one class to resample."
+                f"positive and {len(minus)} negative samples, too few of one class to resample."
             )
     return counts, n_redraws
+
+
+def draw_held_out(y: NDArray[Any], share: float, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw the same share of every class, with at least two samples of it left.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n_samples,)
+        Labels; the classes are drawn from in their order.
+    share : float
+        The share, in [0, 1].
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of int
+        Places, increasing.
+    """
+    chosen = []
+    for label in np.unique(y):
+        places = rng.permutation(np.flatnonzero(y == label))
+        chosen.append(places[: max(0, min(round(share * len(places)), len(places) - 2))])
+    return np.sort(np.concatenate(chosen))
 
 
 def _draw(n_bags: int, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:

@@ -221,6 +221,36 @@ def jackknife_plus(
     return _count_above(own, out_of_bag, bag_scores_new) < refused_from
 
 
+def jackknife_threshold(own: Floats, positive: NDArray[np.bool_], sign: int, rate: float) -> float:
+    """Threshold of scores by which `jackknife_plus` would call the training samples.
+
+    Compared with sample i, a sample is judged by the bags without i; a training sample, by the bags
+    without itself: the two differ little, and one threshold then serves all.
+
+    Parameters
+    ----------
+    own : ndarray, shape (n_samples,)
+        Scores over the bags without the sample; NaN for a sample in every bag.
+    positive : ndarray of bool, shape (n_samples,)
+        Which samples belong to the class of interest.
+    sign : {1, -1}
+        Whose rate it is: 1 for the class of interest, -1 for the other one.
+    rate : float
+        The rate.
+
+    Returns
+    -------
+    float
+        A sample is called positive above it; infinite where the samples are too few.
+    """
+    of_class = np.sort(sign * own[(positive == (sign > 0)) & ~np.isnan(own)])
+    refused_from = math.ceil(rate * (len(of_class) + 1) - 1e-9)
+    if refused_from > len(of_class):
+        return -sign * np.inf
+    level = float(of_class[-refused_from])
+    return float(np.nextafter(level, -np.inf)) if sign > 0 else -level
+
+
 def _count_above(
     own: Floats, out_of_bag: NDArray[np.bool_], bag_scores_new: Floats
 ) -> NDArray[np.int64]:

@@ -310,8 +310,13 @@ def mean_scores(members: Members, X: Rows) -> Floats:
 
 
 def scores_width(members: Members) -> int:
-    """Return how many float64 numbers `member_scores` holds at once per record."""
+    """Return how many float64 numbers `member_scores` holds at once per sample."""
     return 2 * members.intercept.size + max(len(columns) for columns in members.columns)
+
+
+def score_blocks(members: Members, X: Rows) -> list[slice]:
+    """Blocks of samples whose scores fit in memory."""
+    return row_blocks(X.shape[0], X.shape[1] + scores_width(members))
 
 
 def input_coef(members: Members) -> Floats:

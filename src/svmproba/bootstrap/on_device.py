@@ -53,7 +53,7 @@ def tally_tensors(
     """
     plus = torch.as_tensor(positive, device=scores.device)
     out_of_bag = counts == 0
-    twice = (scores > 0).to(torch.uint8).add_(scores >= 0).mul_(out_of_bag[:, None])
+    twice = _twice_votes(scores, 0.0).mul_(out_of_bag[:, None])
     votes = _array(twice.sum(0, dtype=torch.int64)).astype(np.float64)
     n_out, n_plus = out_of_bag.sum(1), (out_of_bag & plus).sum(1)
     if measure == "auc":
@@ -102,6 +102,11 @@ def device_count_votes(
         summed += votes
         stacked.append(reliability)
     return summed, np.concatenate(stacked, axis=1)
+
+
+def _twice_votes(scores: Tensor, threshold: float | Tensor) -> Tensor:
+    """Twice the vote of each score: 2 above the threshold, 1 at a tie, 0 below."""
+    return (scores > threshold).to(torch.uint8).add_(scores >= threshold)
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:
@@ -159,8 +164,7 @@ def device_vote_shares(
     limit = torch.as_tensor(threshold, device=device)
     parts = []
     for _, scores in _score_blocks(members, X, device):
-        twice = (scores > limit).sum(2) + (scores >= limit).sum(2)
-        parts.append(_array(twice))
+        parts.append(_array(_twice_votes(scores, limit).sum(2)))
     return np.concatenate(parts) / (2 * members.intercept.shape[1])
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from svmproba.bootstrap.bags import draw_held_out
 from svmproba.cli.errors import InputError, Voice, visible
 from svmproba.cli.input.cells import Bools, to_numbers, to_words
 from svmproba.cli.input.columns import plan_columns
@@ -115,7 +116,8 @@ def load_task(
     rows = np.flatnonzero(labels.present) + 1
     attributes = whole.table.drop_columns([target]).filter(pa.array(labels.present))
     called = labels.y == labels.positive
-    held_out = draw_held_out(called, held_out_share, seed)
+    # The class of interest is drawn from first.
+    held_out = draw_held_out(~called, held_out_share, np.random.default_rng(seed))
     kept = np.setdiff1d(np.arange(len(called)), held_out)
     plan = plan_columns(
         attributes.take(pa.array(kept)),
@@ -239,27 +241,6 @@ def read_labelled(
     y = np.array([known[word] for word in words.drop_null().to_pylist()])
     X = pd.concat([frame(chunk) for chunk in whole.chunks], ignore_index=True)
     return X[present].reset_index(drop=True), y
-
-
-def draw_held_out(positive: Bools, share: float, seed: int) -> NDArray[np.intp]:
-    """Draw the same share of either class, with at least two records of it left.
-
-    Parameters
-    ----------
-    positive : ndarray of bool of shape (n,)
-    share : float
-    seed : int
-
-    Returns
-    -------
-    ndarray of int
-        Places, in order.
-    """
-    rng, chosen = np.random.default_rng(seed), []
-    for of_class in (positive, ~positive):
-        places = rng.permutation(np.flatnonzero(of_class))
-        chosen.append(places[: max(0, min(round(share * len(places)), len(places) - 2))])
-    return np.sort(np.concatenate(chosen))
 
 
 def frame_of(

@@ -14,7 +14,9 @@ from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._constrained_svc import FLOORS
+from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators._setting import set_up
 from svmproba.estimators._validation import check_number, check_option, explain_names_of_svc
 from svmproba.solvers.constrained.bags import EFFORT
 
@@ -27,9 +29,10 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     constrained SVM of :class:`ConstrainedSVC`: the rates on the bag itself, counted by margins of
     at least 1, have a floor under them [1]_. Votes are counted at 0, weights come from out-of-bag
     performance as before, and calibration, intervals, `decide` and `with_rate` work as there.
-    Without a floor it is :class:`BootstrapSVC` to the last vote.
+    Without a floor it is :class:`BootstrapSVC` to the last vote. The paper's constrained objective
+    has no :math:`\frac12`, so that its C is twice this one.
 
-    The floor holds in every bag, not out of bag and not for new records; ``oob_tpr_`` and
+    The floor holds in every bag, not out of bag and not for new samples; ``oob_tpr_`` and
     ``oob_tnr_`` tell those rates. Every member is strictly feasible, and
     ``duality_gap_`` tells how far it can be from the optimum of its mixed-integer problem.
 
@@ -137,11 +140,11 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Training records; their kernel values (n_samples, n_samples) if precomputed.
+            Training samples; their kernel values (n_samples, n_samples) if precomputed.
         y : array-like, shape (n_samples,)
-            Labels, two classes with at least two records each.
+            Labels, two classes with at least two samples each.
         sample_weight : array-like, shape (n_samples,), optional
-            Multiplicity of each record in the price and in the rates of a bag; a record of weight
+            Multiplicity of each sample in the price and in the rates of a bag; a sample of weight
             0 counts as absent.
 
         Returns
@@ -199,32 +202,26 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
         floors = [[check_floor(name, wish.get(name)) for name in FLOORS] for wish in wishes]
-        setting = models[0]._set_up(X, y, sample_weight, passes=2)
-        rng = setting.kernel["rng"]
+        setting = set_up(models[0], X, y, sample_weight, passes=2)
+        rng = setting.options["kernel"]["rng"]
         fits = fit_constrained_members(
             setting.data.X,
             setting.data.positive,
             setting.counts,
-            kernel=setting.kernel,
-            families=setting.families,
-            Cs=setting.Cs,
             floors=np.array(floors),
-            weight=setting.data.weight,
             effort=self.effort,
-            tol=self.tol,
-            tally=setting.tally,
-            n_jobs=self.n_jobs,
-            report=setting.progress,
-            device=self.device,
             # A child: the bags and landmarks are those of `BootstrapSVC` with the same state.
             seed=int(rng.spawn(1)[0].integers(2**31)),
+            **setting.options,
         )
         seen = {name: getattr(models[0], name) for name in SEEN if hasattr(models[0], name)}
-        for model, fit in zip(models, fits, strict=True):
-            for name, value in seen.items():
-                setattr(model, name, value)
+        for model, floor, fit in zip(models, floors, fits, strict=True):
+            model.__dict__.update(seen)
             model._settle(setting, fit.members, fit.training)
             model._note_quality(fit)
+            if not any(floor):
+                warn_of_gaps(model.duality_gap_, model.tol, stacklevel=4)
+            warn_of_bags(model.ensemble_, model.reliability)
         setting.progress.finish()
 
     def _note_quality(self, fit: FloorFit) -> None:

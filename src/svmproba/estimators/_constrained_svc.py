@@ -1,4 +1,4 @@
-"""One SVM whose rates on the training records have a floor under them (CSVM)."""
+"""One SVM whose rates on the training samples have a floor under them (CSVM)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba.estimators._floor_messages import clash_message, margin_rates, scale_advice
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
+from svmproba.estimators._training_set import training_set
 from svmproba.estimators._validation import (
     Floats,
     as_generator,
@@ -21,7 +22,6 @@ from svmproba.estimators._validation import (
     check_gammas,
     check_number,
     check_option,
-    training_set,
 )
 from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.floors import RULES, sample_floor
@@ -42,7 +42,7 @@ DEFAULT_SECONDS = 60.0
 
 @document_parameters
 class ConstrainedSVC(ClassifierMixin, BaseEstimator):
-    r"""Support vector machine with floors under its rates on the training records.
+    r"""Support vector machine with floors under its rates on the training samples.
 
     .. math::
         \min_{w,b,\xi,\zeta}\ \tfrac12\|w\|^2+C\sum_i\xi_i\quad\text{s.t.}\quad
@@ -50,7 +50,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         \frac{\sum_{i\in G}\zeta_i}{|G|}\ge\lambda_G,
 
     with a floor :math:`\lambda` under the true positive rate, the true negative rate or the
-    accuracy [1]_. As in the paper a record counts as right only where its margin is at least 1,
+    accuracy [1]_. As in the paper a sample counts as right only where its margin is at least 1,
     so the rate of right signs is at least as high. The paper's objective has no
     :math:`\frac12`: its C is twice this one.
 
@@ -102,9 +102,9 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Whether the solution is proven to be optimal: ``optimality_gap_`` is at most 1e-6, or 1e-4
         where another solver than ours has proven it, within its own tolerances.
     satisfied_ : ndarray of bool, shape (n_samples,)
-        Records with a margin of at least 1; False for records of weight 0.
+        Records with a margin of at least 1; False for samples of weight 0.
     rates_ : dict
-        Rates ``"tpr"``, ``"tnr"`` and ``"accuracy"`` of the training records, counted by margins.
+        Rates ``"tpr"``, ``"tnr"`` and ``"accuracy"`` of the training samples, counted by margins.
     floors_ : dict
         The floors in force on the sample.
     n_solves_ : int
@@ -177,17 +177,17 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConstrainedSVC:
-        """Find the machine.
+        """Find the SVM.
 
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Training records; their kernel values (n_samples, n_samples) if precomputed. Sparse
+            Training samples; their kernel values (n_samples, n_samples) if precomputed. Sparse
             ones are stored densely by the search.
         y : array-like, shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like, shape (n_samples,), optional
-            Multiplicities: a record of weight 2 counts as two, in the price and in the rates.
+            Multiplicities: a sample of weight 2 counts as two, in the price and in the rates.
 
         Returns
         -------
@@ -286,12 +286,12 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         return coef
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Score of every record, positive for ``classes_[1]``.
+        """Score of every sample, positive for ``classes_[1]``.
 
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Records.
+            Samples.
 
         Returns
         -------
@@ -311,7 +311,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Records.
+            Samples.
 
         Returns
         -------

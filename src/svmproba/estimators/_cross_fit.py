@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 
-from svmproba.estimators._validation import Floats, check_sample_weight, join_weights
+from svmproba.estimators._training_set import join_weights, place_of_interest, present_samples
+from svmproba.estimators._validation import Floats
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
@@ -71,17 +72,9 @@ def encode_records(
 ) -> Records:
     """Leave out records of weight 0, encode the labels, multiply sample and class weights."""
     check_classification_targets(y)
-    if pairwise and X.shape[0] != X.shape[1]:
-        raise ValueError(
-            f"X must be a square matrix of kernel values with kernel='precomputed', got shape "
-            f"{X.shape}."
-        )
-    weight, n_given = check_sample_weight(sample_weight, X), X.shape[0]
-    present = np.arange(n_given) if weight is None else np.flatnonzero(weight)
-    if len(present) < n_given:
-        X, y = X[present], y[present]
-        X = X[:, present] if pairwise else X
-        weight = None if weight is None else weight[present]
+    n_given = X.shape[0]
+    X, y, weight, left = present_samples(X, y, sample_weight, pairwise)
+    present = np.arange(n_given) if left is None else left
     classes, place = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y must have two classes or more, got one class: {classes.tolist()!r}.")
@@ -95,12 +88,8 @@ def encode_records(
 def _pair_of_interest(classes: NDArray[Any], pos_label: object) -> Pair:
     if len(classes) > 2:
         raise ValueError(f"pos_label must be None with {len(classes)} classes, got {pos_label!r}.")
-    plus = np.flatnonzero(classes == pos_label)
-    if len(plus) != 1:
-        raise ValueError(
-            f"pos_label must be None or one of the classes {classes.tolist()!r}, got {pos_label!r}."
-        )
-    return 1 - int(plus[0]), int(plus[0])
+    plus = place_of_interest(classes, pos_label)
+    return 1 - plus, plus
 
 
 def deal_folds(cv: Any, records: Records, rng: np.random.Generator) -> tuple[Places, int]:

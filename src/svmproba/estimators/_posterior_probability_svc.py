@@ -10,15 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._cross_fit import Pair, Places, Records, deal_folds, encode_records
+from svmproba.estimators._doubts import warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
 from svmproba.estimators._tuning import (
-    KERNEL_PARAMETERS,
     PairwiseMixin,
     check_tuning_parameters,
-    warn_of_gaps,
 )
 from svmproba.estimators._validation import (
+    KERNEL_PARAMETERS,
     Floats,
     as_generator,
     check_gammas,
@@ -265,7 +265,7 @@ class PosteriorProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Bas
         members = [data.members(pair) for pair in data.pairs]
         accuracy, machines = [], list[tuple[FeatureMap, list[Floats]]]()
         for gamma in gammas:
-            feature_map, rows = fit_features(data.X, gamma=gamma, rng=rng, **kernel)
+            feature_map, rows = fit_features(data.X, self.kernel, gamma=gamma, rng=rng, **kernel)
             if not machines:
                 self._points = rows if self.kernel == "precomputed" else data.X
                 soft = self._soft_labels(members, ~held_out)

@@ -18,6 +18,7 @@ from svmproba.estimators._cross_fit import (
     encode_records,
     fit_members,
 )
+from svmproba.estimators._doubts import warn_of_gaps
 from svmproba.estimators._pair_links import (
     LEAST,
     LINKS,
@@ -37,12 +38,11 @@ from svmproba.estimators._score_spread import (
     link_proba,
 )
 from svmproba.estimators._tuning import (
-    KERNEL_PARAMETERS,
     PairwiseMixin,
     check_tuning_parameters,
-    warn_of_gaps,
 )
 from svmproba.estimators._validation import (
+    KERNEL_PARAMETERS,
     Floats,
     as_generator,
     check_gammas,
@@ -248,7 +248,7 @@ class ProbabilitySVC(
                 n_folds,
                 Cs,
                 kernel={name: getattr(self, name) for name in KERNEL_PARAMETERS}
-                | {"gamma": gamma, "rng": rng},
+                | {"kernel": self.kernel, "gamma": gamma, "rng": rng},
                 tol=self.tol,
                 n_jobs=self.n_jobs,
                 report=progress,

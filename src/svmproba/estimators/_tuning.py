@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,25 +23,12 @@ from svmproba.links._coupling import couple
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
 
-KERNEL_PARAMETERS = ("kernel", "degree", "coef0", "n_components")
-
 
 def check_tuning_parameters(estimator: Any) -> Floats:
     """Check the parameters of the grid and the kernel; gives the values of C."""
     if isinstance(estimator.cv, Integral):
         check_integer("cv", estimator.cv, 2)
     return check_grid_parameters(estimator)
-
-
-def warn_of_gaps(gap: Floats, tol: float) -> None:
-    """Warn of models that did not converge."""
-    open_gaps = gap[~(gap <= tol)]
-    if open_gaps.size:
-        message = (
-            f"{open_gaps.size} of {gap.size} models did not reach a relative duality gap of "
-            f"tol={tol}; the largest is {open_gaps.max():.2g}."
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
 class PairwiseMixin:

@@ -10,15 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._cross_fit import Pair, Records, deal_folds, encode_records
+from svmproba.estimators._doubts import warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
 from svmproba.estimators._tuning import (
-    KERNEL_PARAMETERS,
     PairwiseMixin,
     check_tuning_parameters,
-    warn_of_gaps,
 )
 from svmproba.estimators._validation import (
+    KERNEL_PARAMETERS,
     Floats,
     as_generator,
     check_gammas,
@@ -253,7 +253,7 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
         kernel = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
         found, best = list[Floats](), 0
         for g, gamma in enumerate(gammas):
-            feature_map, rows = fit_features(data.X, gamma=gamma, rng=rng, **kernel)
+            feature_map, rows = fit_features(data.X, self.kernel, gamma=gamma, rng=rng, **kernel)
             found.append(self._measure(rows, data, held_out, Cs))
             # Only the rows of the best gamma so far are kept.
             values = np.concatenate(found, axis=1)[SELECTIONS.index(self.C_selection)]

@@ -62,7 +62,7 @@ def own_label(estimator: Any) -> Label:
 
 def is_ensemble(model: Any) -> bool:
     """Whether it is a bootstrap ensemble of this package."""
-    return hasattr(model, "score_samples_array")
+    return hasattr(model, "vote_shares")
 
 
 def is_calibrated(model: Any) -> bool:
@@ -105,7 +105,7 @@ def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
 
 def _medians_of(ensemble: Any, X: Any) -> Levels:
     thresholds, parts = np.asarray(ensemble.threshold_), []
-    for _, scores in ensemble.score_samples_array(X):
+    for _, scores in ensemble.member_scores(X):
         weight = np.repeat(ensemble.weights_ / scores.shape[1], scores.shape[1])
         # Thresholds of their own are taken off the scores of each value: together they have the
         # threshold 0.
@@ -146,7 +146,7 @@ def rate_curve_on(
     weights = np.repeat(model.weights_ / n_bags, n_bags)
     blocks = (
         (block, scores.reshape(len(weights), -1))
-        for block, scores in model.score_samples_array(rows_for_last_step(estimator, X))
+        for block, scores in model.member_scores(rows_for_last_step(estimator, X))
     )
     return curve_of_blocks(blocks, positive, weights, thresholds)
 

@@ -103,7 +103,9 @@ def _present(ensemble: Any, records: Records) -> dict[str, Any]:
     fp = int(np.sum(records.called & ~records.positive))
     threshold: Any = ensemble.proba_threshold_ if is_calibrated(ensemble) else ensemble.threshold_
     scores_decide = is_calibrated(ensemble) or ensemble.costs_ is None
-    one_threshold = scores_decide and np.ndim(threshold) == 0 and ensemble._jackknife is None
+    one_threshold = (
+        scores_decide and np.ndim(threshold) == 0 and ensemble.ensemble_.jackknife is None
+    )
     counts = np.array([tp, n_plus - tp, fp, n_minus - fp])
     return {
         "tp": tp,
@@ -128,7 +130,9 @@ def _findings(
     tp = int(np.sum(called & positive))
     calls = Calls(tp, int(called.sum()) - tp, n_plus, len(positive) - n_plus)
     classes = names["positive"], names["negative"]
-    usual = not by_cost and np.ndim(ensemble.threshold_) == 0 and ensemble._jackknife is None
+    usual = (
+        not by_cost and np.ndim(ensemble.threshold_) == 0 and ensemble.ensemble_.jackknife is None
+    )
     usual = usual and ensemble.threshold_ == 0 and ensemble.proba_threshold_ == 0.5
     found = check_size(calls, classes)
     found += check_calls(calls, classes, REMEDY if usual else REMEDY_ASKED, usual)

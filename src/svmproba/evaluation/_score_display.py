@@ -49,7 +49,7 @@ def best_theta_scores(ensemble: Any, X: Any) -> NDArray[np.float64]:
     ndarray of shape (n_bootstraps, n)
     """
     best = int(np.argmax(ensemble.reliability_))
-    blocks = [scores[best].copy() for _, scores in ensemble.score_samples_array(X)]
+    blocks = [scores[best].copy() for _, scores in ensemble.member_scores(X)]
     return np.concatenate(blocks, axis=-1)
 
 

@@ -154,7 +154,7 @@ def test_records_without_a_label_are_left_out(credit, fit, tmp_path):
         ("x,y\n1,\n2,NA\n", "it has no labels"),
         ("x,z\n1,a\n", "--target: {} has no column 'y'. It has 'x', 'z'"),
         ("x,y\n5,a\n5,b\n5,a\n5,b\n", "no column is left to learn from"),
-        ("x,y\n5,a\n6,b\n7,a\n", "Every class needs at least 2 records"),
+        ("x,y\n5,a\n6,b\n7,a\n", "Every class needs at least 2 samples"),
         ("", "{} is empty"),
         ("x,y\n", "{} has no records, only names of columns"),
         ("x,x,y\n1,2,a\n", "more than one column is called 'x'"),
