@@ -18,18 +18,7 @@ def draw_bags(
     r"""Draw bootstrap bags in which both classes are present.
 
     Bag :math:`b` is :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` given that it holds
-    both classes: a bag without one of them is drawn again.
-
-    Parameters
-    ----------
-    n_bootstraps : int
-        Number of bags :math:`B`.
-    positive : ndarray of bool, shape (n_samples,)
-        Which samples belong to the class of interest; both classes must occur.
-    rng : numpy.random.Generator
-        Source of randomness.
-    max_redraws : int, default=100
-        How often one bag may be drawn again.
+    both classes: a bag without one of them is drawn again, `max_redraws` times at most.
 
     Returns
     -------
@@ -68,19 +57,7 @@ def draw_bags(
 def draw_held_out(y: NDArray[Any], share: float, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw the same share of every class, with at least two samples of it left.
 
-    Parameters
-    ----------
-    y : ndarray, shape (n_samples,)
-        Labels; the classes are drawn from in their order.
-    share : float
-        The share, in [0, 1].
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of int
-        Places, increasing.
+    Gives the places, increasing. Classes are drawn from in the order of their labels.
     """
     chosen = []
     for label in np.unique(y):

@@ -137,26 +137,10 @@ def settle_ensemble(
 ) -> FittedEnsemble:
     """Weigh the hyperparameter values and summarise the out-of-bag scores.
 
-    Parameters
-    ----------
-    members, training
-        As `svmproba.bootstrap.members.fit_members` gives them.
-    X, positive, counts
-        Samples, which of them belong to the class of interest, and the bags.
-    thetas, n_redraws, places
-        As in `FittedEnsemble`.
-    epsilon : float
-        Distance to the best reliability that is still kept.
-    spread : callable
-        ``spread(values, fill)`` puts values (..., n) of these samples at their places among all
-        samples given, and `fill` elsewhere.
-    n_jobs, device
-        How and where to compute.
-
-    Returns
-    -------
-    FittedEnsemble
-        With vote shares as probabilities and a threshold of one half.
+    Members and training are as `svmproba.bootstrap.members.fit_members` gives them for the samples
+    X. ``spread(values, fill)`` puts values (..., n) of these samples at their places among all
+    samples given, and `fill` elsewhere. Vote shares are the probabilities of the result, and its
+    threshold is one half.
     """
     reliability = mean_reliability(training.reliability)
     rho = weights(reliability, epsilon)

@@ -68,26 +68,10 @@ class Split(NamedTuple):
 def split_records(n: int, n_bootstraps: int, exponent: float, row_bytes: int) -> Split:
     r"""Choose the size of the subsets and their number.
 
-    A fifth of the records is held out, 50 000 at most. Subsets have :math:`n^\gamma` records, 200
+    A fifth of the samples is held out, 50 000 at most. Subsets have :math:`n^\gamma` samples, 200
     at least. There are as many as the table has room for, since the centre of the members is the
-    better the more records were seen, but none gets fewer than 10 bags, and together they take
+    better the more samples were seen, but none gets fewer than 10 bags, and together they take
     1 GiB at most.
-
-    Parameters
-    ----------
-    n : int
-        Number of records.
-    n_bootstraps : int
-        Number of bags of all subsets.
-    exponent : float
-        :math:`\gamma`.
-    row_bytes : int
-        Size of a record.
-
-    Returns
-    -------
-    Split
-        One subset at the least.
 
     Examples
     --------
@@ -105,27 +89,10 @@ def split_records(n: int, n_bootstraps: int, exponent: float, row_bytes: int) ->
 def draw_weights(
     n_bags: int, n: int, positive: Bools, rng: np.random.Generator, *, max_redraws: int = 100
 ) -> tuple[Floats, int]:
-    """Draw bags of n records from a subset, each with both classes.
+    """Draw bags of n draws each from a subset, each with both classes.
 
-    Parameters
-    ----------
-    n_bags : int
-        Number of bags.
-    n : int
-        Draws of each.
-    positive : ndarray of bool, shape (subset_size,)
-        Which records of the subset belong to the class of interest; both classes must occur.
-    rng : numpy.random.Generator
-        Source of randomness.
-    max_redraws : int, default=100
-        How often one bag may be drawn again.
-
-    Returns
-    -------
-    counts : ndarray, shape (n_bags, subset_size)
-        Whole numbers; every row sums to n.
-    n_redraws : int
-        Bags thrown away for want of a class.
+    Gives the counts (n_bags, subset_size), whole numbers whose rows sum to n, and how many bags
+    were thrown away for want of a class, `max_redraws` times at most for one bag.
     """
     size, n_redraws = len(positive), 0
     counts = np.empty((n_bags, size))
@@ -147,18 +114,8 @@ def draw_weights(
 def recentre(values: Floats, bags_of_subsets: list[int]) -> Floats:
     r"""Move the members of every subset to the centre of all subsets.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_C, n_bags, ...)
-        Coefficients or intercepts, subset after subset.
-    bags_of_subsets : list of int
-        Members of each subset.
-
-    Returns
-    -------
-    ndarray, shape (n_C, n_bags, ...)
-        :math:`\bar w+\sqrt{R/(R-1)}(w_{jr}-\bar w_j)`; the mean over each subset is
-        :math:`\bar w`.
+    Values (n_C, n_bags, ...) are coefficients or intercepts, subset after subset. They become
+    :math:`\bar w+\sqrt{R/(R-1)}(w_{jr}-\bar w_j)`; the mean over each subset is :math:`\bar w`.
 
     Examples
     --------
@@ -194,22 +151,17 @@ def fit_little_members(
     report: Callable[[int], None],
     device: str = "cpu",
 ) -> tuple[Members, Training, int]:
-    """Fit one SVM per bag, family and C on the subsets, and measure them on the records held out.
+    """Fit one SVM per bag, family and C on the subsets, and measure them on the samples held out.
 
     Parameters
     ----------
-    X : ndarray or CSR, shape (split.n_drawn, n_features)
-        Records in random order: those held out, then the subsets.
-    positive : ndarray of bool, shape (split.n_drawn,)
-        Which records belong to the class of interest.
-    split : Split
-        How the records are taken apart.
-    n_bootstraps : int
-        Number of bags of all subsets.
-    weight : ndarray, shape (split.n_drawn,) or None
-        Factor on C for each record.
+    X, positive, weight
+        Samples in random order, those held out first, then the subsets, ``split.n_drawn`` in all;
+        which of them belong to the class of interest; their factors on C, or None.
+    split, n_bootstraps
+        How the samples are taken apart, and the number of bags of all subsets.
     kernel, families, Cs, tol, tally, n_jobs, report, device
-        As in `svmproba.bootstrap.members.fit_members`; the tally is of the records held out.
+        As in `svmproba.bootstrap.members.fit_members`; the tally is of the samples held out.
 
     Returns
     -------

@@ -31,26 +31,7 @@ _PER_SCORE = 12
 def tally_tensors(
     scores: Tensor, counts: Tensor, *, positive: NDArray[np.bool_], measure: str
 ) -> tuple[Floats, Floats]:
-    """Do what `svmproba.bootstrap.votes.tally_block` does, where the scores are.
-
-    Parameters
-    ----------
-    scores : tensor, shape (n_bags, n_theta, n_samples)
-        Scores of the members on the training records.
-    counts : tensor, shape (n_bags, n_samples)
-        The bags.
-    positive : ndarray of bool, shape (n_samples,)
-        Which records belong to the class of interest.
-    measure : str
-        Reliability measure.
-
-    Returns
-    -------
-    twice_votes : ndarray, shape (n_theta, n_samples)
-        Twice the out-of-bag votes for the class of interest, summed over the bags.
-    reliability : ndarray, shape (n_theta, n_bags)
-        Reliability of every member, NaN where undefined.
-    """
+    """Do what `svmproba.bootstrap.votes.tally_block` does, where the scores are."""
     plus = torch.as_tensor(positive, device=scores.device)
     out_of_bag = counts == 0
     twice = _twice_votes(scores, 0.0).mul_(out_of_bag[:, None])
@@ -72,22 +53,7 @@ def device_count_votes(
     tally: Tally,
     device: torch.device,
 ) -> tuple[Floats, Floats]:
-    """Do what `svmproba.bootstrap.members.count_votes` does, on a device.
-
-    Parameters
-    ----------
-    rows, coef, intercept, counts, tally
-        As there.
-    device : torch.device
-        Where to compute.
-
-    Returns
-    -------
-    twice_votes : ndarray, shape (n_C, n_samples)
-        Summed over the bags.
-    reliability : ndarray, shape (n_C, n_bootstraps)
-        Of every member.
-    """
+    """Do what `svmproba.bootstrap.members.count_votes` does, on a device."""
     (n_C, n_bags, _), n = coef.shape, len(rows)
     size = max(1, memory_budget(device) // (8 * _PER_SCORE * n_C * n))
     columns = torch.as_tensor(rows, device=device).T
@@ -143,24 +109,7 @@ def _score_blocks(
 def device_vote_shares(
     members: Members, X: Rows, threshold: Floats, device: torch.device
 ) -> Floats:
-    """Vote shares at a threshold, ties counted half.
-
-    Parameters
-    ----------
-    members : Members
-        The members.
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Records.
-    threshold : ndarray, shape (n_theta, 1) or (1, 1)
-        Thresholds of the scores.
-    device : torch.device
-        Where to compute.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_theta)
-        Shares.
-    """
+    """Do what `svmproba.bootstrap.members.member_vote_shares` does, on a device."""
     limit = torch.as_tensor(threshold, device=device)
     parts = []
     for _, scores in _score_blocks(members, X, device):
@@ -171,27 +120,10 @@ def device_vote_shares(
 def device_scores(
     members: Members, X: Rows, left_out: NDArray[np.bool_], device: torch.device
 ) -> tuple[Floats, Floats, float]:
-    """Typical and middle scores of a few training records, see `profile.scales_and_thresholds`.
+    """Typical and middle scores of a few training samples, see `profile.scales_and_thresholds`.
 
-    Parameters
-    ----------
-    members : Members
-        The members.
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Records, few enough for one block.
-    left_out : ndarray of bool, shape (n_samples, n_bootstraps)
-        Which bags left which record out.
-    device : torch.device
-        Where to compute.
-
-    Returns
-    -------
-    mean : ndarray, shape (n_samples, n_theta)
-        Mean score over all bags.
-    middle : ndarray, shape (n_theta,)
-        Median size of the scores out of bag; 0 if no record was left out.
-    largest : float
-        Largest size of a score out of bag; 0 if no record was left out.
+    Gives the mean score over all bags (n_samples, n_theta), and, of the scores out of bag, the
+    median size (n_theta,) and the largest size; 0 if no sample was left out.
     """
     means, sizes = [], []
     for block, scores in _score_blocks(members, X, device):
@@ -215,13 +147,7 @@ def device_profile(
     thresholds: Floats,
     device: torch.device,
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int64], Floats]:
-    """Summarise the scores of records, see `svmproba.bootstrap.profile.profile_records`.
-
-    Returns
-    -------
-    tuple
-        The fields of a `Profile`.
-    """
+    """Fields of a `Profile`, see `svmproba.bootstrap.profile.profile_records`."""
     weights, at = torch.as_tensor(rho, device=device), torch.as_tensor(thresholds, device=device)
     parts: list[list[NDArray[Any]]] = []
     sums: list[list[NDArray[Any]]] = []

@@ -35,19 +35,9 @@ def vote_shares(
     .. math::
         P(+|x,\theta)=\frac1B\sum_b\Big[1\{f_{\theta,b}(x)>t\}+\tfrac12 1\{f_{\theta,b}(x)=t\}\Big]
 
-    Parameters
-    ----------
-    scores : ndarray, shape (n_samples, n_theta, n_bootstraps) or (..., n_bootstraps)
-        Scores :math:`f_{\theta,b}(x)`, bags along the last axis.
-    threshold : float or ndarray, default=0.0
-        The threshold :math:`t`, or thresholds that go with the shape of the scores.
-    left_out : ndarray of bool, shape (n_samples, n_bootstraps), optional
-        Which bags count for which sample; None: all.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_theta) or (...)
-        Values in [0, 1]; NaN for a sample for which no bag counts.
+    Scores are (n_samples, n_theta, n_bootstraps), or (..., n_bootstraps) where all bags count;
+    `left_out` (n_samples, n_bootstraps) tells which bags count for which sample. Gives
+    (n_samples, n_theta) or (...), NaN for a sample for which no bag counts.
 
     Examples
     --------
@@ -91,21 +81,10 @@ def _count_votes(
 
 
 def product_vote_shares(products: Floats, intercept: Floats, thresholds: Floats) -> Floats:
-    """Vote shares as `vote_shares` gives for products + intercept, in one pass over the products.
+    """Vote shares (n_samples, n_theta) as `vote_shares` gives them for products + intercept.
 
-    Parameters
-    ----------
-    products : ndarray, shape (n_samples, n_theta, n_bootstraps)
-        Scores that lack the intercept.
-    intercept : ndarray, shape (n_theta, n_bootstraps)
-        Intercepts of the members.
-    thresholds : ndarray, shape (n_theta,)
-        The threshold for each hyperparameter value.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_theta)
-        Values in [0, 1], the same to the last bit.
+    Products are (n_samples, n_theta, n_bootstraps), intercepts (n_theta, n_bootstraps), thresholds
+    (n_theta,). One pass, and the same result to the last bit.
     """
     twice = np.empty(products.shape[:2], dtype=np.int64)
     _count_votes(products, intercept, thresholds, twice)
@@ -115,21 +94,9 @@ def product_vote_shares(products: Floats, intercept: Floats, thresholds: Floats)
 def mix_shares(shares: Floats, weights: Floats) -> Floats:
     r"""Mixture over the hyperparameter values, :math:`P(+|x)=\sum_\theta\rho_\theta P(+|x,\theta)`.
 
-    Rounded to 12 decimals, so that a mixture that is one half (or one) in exact arithmetic is one
-    half (or one) in floating point too, and the threshold at one half does not hang on rounding
-    errors.
-
-    Parameters
-    ----------
-    shares : ndarray, shape (n_theta, n_samples)
-        Vote shares.
-    weights : ndarray, shape (n_theta,)
-        Reliability weights :math:`\rho`, sum 1.
-
-    Returns
-    -------
-    ndarray, shape (n_samples,)
-        Values in [0, 1].
+    Shares are (n_theta, n_samples), weights (n_theta,). Rounded to 12 decimals, so that a mixture
+    that is one half (or one) in exact arithmetic is one half (or one) in floating point too: the
+    decision at one half does not hang on rounding errors.
     """
     return np.round(weights @ shares, DECIMALS)
 
@@ -175,19 +142,9 @@ def tally_block(
 
 
 def out_of_bag_shares(twice_votes: Floats, counts: NDArray[np.unsignedinteger]) -> Floats:
-    """Vote shares of the training samples over the bags that left them out.
+    """Vote shares (n_theta, n_samples) over the bags that left a sample out, from twice the votes.
 
-    Parameters
-    ----------
-    twice_votes : ndarray, shape (n_theta, n_samples)
-        Twice the out-of-bag votes, from `tally_block`.
-    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
-        All bags.
-
-    Returns
-    -------
-    ndarray, shape (n_theta, n_samples)
-        NaN for a sample that is in every bag.
+    NaN for a sample that is in every bag.
     """
     n_left_out = len(counts) - np.count_nonzero(counts, axis=0)
     shares = np.full(twice_votes.shape, np.nan)
