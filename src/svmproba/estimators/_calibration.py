@@ -24,20 +24,7 @@ TIE_BREAK = 1e-9
 
 
 def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> FittedEnsemble:
-    """Fit a link, or take it away; the threshold goes back to one half.
-
-    Parameters
-    ----------
-    ensemble : FittedEnsemble
-        The ensemble.
-    calibration : str or None
-        Name of the link; None: vote shares.
-
-    Returns
-    -------
-    FittedEnsemble
-        Without the rate or the costs of the one given.
-    """
+    """Fit a link, or take it away; the threshold goes back to one half, without rate or costs."""
     plain = replace(
         ensemble,
         calibrator=None,

@@ -216,18 +216,8 @@ def ensemble_with_costs(ensemble: FittedEnsemble, costs: Mapping[str, float]) ->
 def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:
     """Probability from which on the class of interest costs no more than the other class.
 
-    Parameters
-    ----------
-    costs : mapping
-        All of `COSTS`.
-    n : int, default=None
-        Number of samples, where every sample may have costs of its own.
-
-    Returns
-    -------
-    ndarray, shape () or (n,)
-        At or below 0 the class of interest is always cheaper, above 1 never; infinite for a sample
-        whose wrong calls cost as much as its right ones.
+    With `n`, every sample may have costs of its own. At or below 0 the class of interest is always
+    cheaper, above 1 never; infinite for a sample whose wrong calls cost as much as its right ones.
     """
     tp, tn, fn, fp = (check_cost(name, costs[name], n) for name in COSTS)
     for name, cost in (("fn_cost", fn), ("fp_cost", fp)):

@@ -52,20 +52,7 @@ def _labels_of(part: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def read_labels(X: Any, y: Any) -> LazyLabels:
-    """Count the labels, one partition of y at a time.
-
-    Parameters
-    ----------
-    X : dask DataFrame or array
-        Samples.
-    y : dask Series, DataFrame of one column or array
-        Labels, partitioned as X.
-
-    Returns
-    -------
-    LazyLabels
-        The counts.
-    """
+    """Count the labels, one partition of y at a time; y is partitioned as X is."""
     import dask
 
     if not is_lazy(y):
@@ -98,23 +85,9 @@ def read_rows(
 ) -> tuple[NDArray[Any], NDArray[Any], Any]:
     """Read some samples, a few partitions at a time.
 
-    Parameters
-    ----------
-    X, y : tables of dask
-        Samples and labels.
-    lengths : ndarray of int, shape (n_partitions,)
-        Samples of each partition.
-    places : ndarray of int, shape (n_chosen,)
-        Which samples, counted through all partitions, in any order.
-
-    Returns
-    -------
-    rows : ndarray, shape (n_chosen, n_features)
-        The samples in that order, float32 where all columns are, else float64.
-    labels : ndarray, shape (n_chosen,)
-        Their labels.
-    sample : table
-        A few samples as they come from a partition, with the names of the columns.
+    Of the places (n_chosen,), counted through all partitions and in any order, gives the rows in
+    that order, float32 where all columns are, else float64; their labels; and a few samples as they
+    come from a partition, with the names of the columns.
     """
     import dask
 
@@ -146,25 +119,9 @@ def read_rows(
 
 
 def map_partitions(model: Any, method: str, X: Any, columns: int | None, dtype: Any) -> Any:
-    """Apply a method of a fitted model to every partition.
+    """Apply a method of a fitted model to every partition; nothing is read before it is computed.
 
-    Parameters
-    ----------
-    model : estimator
-        The model.
-    method : str
-        Name of a method that takes samples and gives an array with a row for each.
-    X : dask DataFrame or array
-        Samples.
-    columns : int or None
-        Columns of the result; None: it has one axis.
-    dtype : dtype
-        Of the result.
-
-    Returns
-    -------
-    dask.array.Array
-        Nothing is read before it is computed.
+    The method gives an array with a row for each sample and so many columns; None: it has one axis.
     """
     import dask
     import dask.array

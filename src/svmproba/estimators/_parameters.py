@@ -93,18 +93,7 @@ default="linear"
 
 
 def document_parameters(cls: Estimator) -> Estimator:
-    """Put the shared texts into the docstring of an estimator, in place of lines that name them.
-
-    Parameters
-    ----------
-    cls : type
-        The estimator.
-
-    Returns
-    -------
-    type
-        The same class.
-    """
+    """Put the shared texts into the docstring of an estimator, in place of lines that name them."""
     if cls.__doc__ is not None:  # python -OO leaves no docstrings
         cls.__doc__ = _MARKER.sub(_expand, inspect.cleandoc(cls.__doc__))
     return cls

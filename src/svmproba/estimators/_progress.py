@@ -34,14 +34,8 @@ def listening(listener: Callable[[int], None]) -> Iterator[None]:
 class FitProgress:
     """Reports the bags of one fit as they are done; to be called from the fitting thread alone.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The one being fitted; its ``verbose`` asks for lines on stderr.
-    n_bags : int
-        Bags in all, over all feature maps.
-    **data
-        What callbacks may ask for: ``X``, ``y`` and ``metadata``.
+    There are `n_bags` in all, over all feature maps. The estimator's ``verbose`` asks for lines on
+    stderr; the data, ``X``, ``y`` and ``metadata``, are what callbacks may ask for.
     """
 
     def __init__(self, estimator: Any, n_bags: int, **data: Any) -> None:

@@ -24,7 +24,7 @@ BELOW_HALF = float(np.nextafter(0.5, 0))
 
 
 class Target(NamedTuple):
-    """The rate that a class is to reach, see `BootstrapSVC.with_rate`; checked when it is made."""
+    """The rate that a class is to reach, see `BootstrapSVC.with_rate`."""
 
     sign: int
     rate: float
@@ -46,23 +46,10 @@ def check_target(
     new_samples: bool,
     prefix: str = "",
 ) -> Target:
-    """Refuse what is out of range or does not go together.
+    """Refuse what is out of range or does not go together, see `BootstrapSVC.with_rate`.
 
-    Parameters
-    ----------
-    tpr, tnr, per_theta, exceed, guarantee, confidence
-        As in `BootstrapSVC.with_rate`.
-    calibrated : bool
-        Whether probabilities are calibrated.
-    new_samples : bool
-        Whether samples that had no part in the fit set the threshold.
-    prefix : str, default=""
-        Of the names of the rates, for errors.
-
-    Returns
-    -------
-    Target
-        The rate of one class.
+    `new_samples` tells whether samples that had no part in the fit set the threshold; `prefix` is
+    that of the names of the rates.
     """
     if (tpr is None) == (tnr is None):
         raise ValueError(
@@ -111,26 +98,11 @@ def with_rate(
     positive: NDArray[np.bool_],
     label: Any,
 ) -> FittedEnsemble:
-    """Move the threshold to where a class reaches its rate.
+    """Move the threshold to where a class, with this label, reaches its rate.
 
-    Parameters
-    ----------
-    ensemble : FittedEnsemble
-        The ensemble.
-    target : Target
-        The rate.
-    levels : ndarray, shape (n,), or (n_theta, n) for a threshold for each theta
-        Levels of the samples that decide on the threshold; NaN for one that is not to be counted.
-    positive : ndarray of bool, shape (n,)
-        Which of them belong to the class of interest.
-    label : label
-        Of the class whose rate it is.
-
-    Returns
-    -------
-    FittedEnsemble
-        Costs decide no longer. One of vote shares has no ``oob_proba``, which would need the
-        training samples again.
+    Levels are (n,), or (n_theta, n) for a threshold for each theta, of the samples that decide on
+    the threshold; NaN for one that is not to be counted. In the result costs decide no longer, and
+    vote shares have no ``oob_proba``, which would need the training samples again.
     """
     calibrated, guarantee = ensemble.is_calibrated, target.guarantee
     neutral = BELOW_HALF if calibrated else 0.0

@@ -19,21 +19,7 @@ LARGEST = 1e50
 def check_records(estimator: Any, X: Any, *y: Any, dtype: Any = np.float64, **options: Any) -> Any:
     """Do what scikit-learn's ``validate_data`` does, after and before checks of our own.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Gets ``n_features_in_`` and ``feature_names_in_``, or is asked for them.
-    X : array-like or sparse, shape (n_samples, n_features)
-        Records.
-    *y : array-like, shape (n_samples,)
-        Labels, in a fit.
-    dtype, **options
-        Passed on.
-
-    Returns
-    -------
-    ndarray or CSR, or a tuple of it and the labels
-        As ``validate_data`` gives them.
+    The estimator gets ``n_features_in_`` and ``feature_names_in_``, or is asked for them.
     """
     check_sparse(X)
     checked = validate_data(estimator, X, *y, accept_sparse="csr", dtype=dtype, **options)
@@ -76,7 +62,7 @@ def check_sparse(X: Any) -> None:
     if not sparse.issparse(X):
         return
     try:
-        fault = _fault(X)
+        fault = sparse_fault(X)
     except Exception as error:  # attributes may be anything
         fault = f"{type(error).__name__}: {error}"
     if fault:
@@ -85,8 +71,8 @@ def check_sparse(X: Any) -> None:
         )
 
 
-def _fault(X: Any) -> str | None:
-    """Say what is wrong with a sparse matrix."""
+def sparse_fault(X: Any) -> str | None:
+    """Say what is wrong with the arrays of a sparse matrix, or of what has the same attributes."""
     n, d = X.shape
     if X.format in ("csr", "csc", "bsr"):
         if X.data.ndim != (3 if X.format == "bsr" else 1):

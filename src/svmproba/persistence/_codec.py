@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from svmproba._sklearn_compat import NOT_FITTED_STATE
+from svmproba.estimators._records import sparse_fault
 from svmproba.persistence import _names
 from svmproba.persistence._archive import Refused, check_depth, check_dtype
 from svmproba.persistence._checks import within
@@ -221,25 +223,16 @@ def _csr(cls: type) -> Kind:
         shape, *numbers = _sized(content, 4)
         data, indices, indptr = map(reader.array, numbers)
         n_rows, n_columns = _sized(_whole(shape), 2)
-        check_csr(data, indices, indptr, n_rows, n_columns)
+        if data.dtype.kind not in "biuf" or indices.dtype != indptr.dtype:
+            raise Refused("is a sparse table of other arrays than numbers and places")
+        # Compiled code follows the indices wherever they lead.
+        parts = {"data": data, "indices": indices, "indptr": indptr}
+        fault = sparse_fault(SimpleNamespace(format="csr", shape=(n_rows, n_columns), **parts))
+        if fault:
+            raise Refused(f"is a sparse table whose {fault}")
         return cls((data, indices, indptr), shape=(n_rows, n_columns))
 
     return Kind(lambda value: type(value) is cls, _write_csr, read)
-
-
-def check_csr(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_rows: int, n_columns: int
-) -> None:
-    """Refuse arrays that are no CSR table: compiled code follows the indices wherever they lead."""
-    whole = indices.dtype == indptr.dtype and indptr.dtype in (np.int32, np.int64)
-    if not whole or data.dtype.kind not in "biuf" or {data.ndim, indices.ndim, indptr.ndim} != {1}:
-        raise Refused("is a sparse table of other arrays than numbers and places")
-    if len(indptr) != n_rows + 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any():
-        raise Refused("is a sparse table whose rows do not follow each other")
-    if not len(data) == len(indices) == indptr[-1]:
-        raise Refused("is a sparse table of more or fewer numbers than places")
-    if len(indices) and not 0 <= indices.min() <= indices.max() < n_columns:
-        raise Refused("is a sparse table with places beyond its columns")
 
 
 def _write_random(value: np.random.RandomState, writer: Writer) -> list[Any]:
