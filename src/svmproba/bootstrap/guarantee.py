@@ -100,7 +100,7 @@ def guaranteed_level(
     if k == 0:
         raise ValueError(
             f"A rate of {rate:g} with confidence {confidence:g} needs at least "
-            f"{records_needed(rate, confidence)} {name} records, got {len(known)}."
+            f"{records_needed(rate, confidence)} {name} samples, got {len(known)}."
         )
     return float(np.partition(known, k - 1)[k - 1])
 
@@ -155,7 +155,7 @@ def jackknife_plus(
     if refused_from > len(own):
         raise ValueError(
             f"A rate of {rate:g} by guarantee='jackknife+' needs at least "
-            f"{math.ceil(rate / (1 - rate) - 1e-9)} training records of the class, got {len(own)}."
+            f"{math.ceil(rate / (1 - rate) - 1e-9)} training samples of the class, got {len(own)}."
         )
     return _count_above(own, out_of_bag, bag_scores_new) < refused_from
 
@@ -179,9 +179,9 @@ def jackknife_threshold(own: Floats, positive: NDArray[np.bool_], sign: int, rat
 def _count_above(
     own: Floats, out_of_bag: NDArray[np.bool_], bag_scores_new: Floats
 ) -> NDArray[np.int64]:
-    """Count, for each new record, the training records that score above it without themselves."""
+    """Count, for each new sample, the training samples that score above it without themselves."""
     n_new, n_bootstraps = bag_scores_new.shape
-    # A copy of a training record ties with it, whatever the order of summation was.
+    # A copy of a training sample ties with it, whatever the order of summation was.
     slack = 1e-10 * np.maximum(bag_scores_new.max(axis=1), -bag_scores_new.min(axis=1))
     above = np.zeros(n_new, dtype=np.int64)
     for mine in row_blocks(len(own), n_bootstraps):
@@ -250,6 +250,6 @@ def check_kind(kind: str | None) -> None:
 
 
 def check_share(name: str, value: float) -> None:
-    """Refuse a rate or a confidence that no finite number of records can give."""
+    """Refuse a rate or a confidence that no finite number of samples can give."""
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie between 0 and 1, both excluded; got {value!r}")

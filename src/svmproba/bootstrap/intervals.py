@@ -238,7 +238,7 @@ def sampling_interval(
 
 
 def _jackknife_variance(centred: Floats, counts: NDArray[np.unsignedinteger]) -> Floats:
-    """Sum over training records of the squared covariance of their counts and the values."""
+    """Sum over training samples of the squared covariance of their counts and the values."""
     n_bags, n_new = centred.shape
     total = np.zeros(n_new)
     for block in row_blocks(counts.shape[1], n_bags + n_new):

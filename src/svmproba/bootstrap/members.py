@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 #: What a feature map computes with, beside its parameters.
 _MAP_ARRAYS = ("basis", "pivots", "projection")
-#: Up to so many records the compiled count is not worth its loading, 0.2 s once per process.
+#: Up to so many samples the compiled count is not worth its loading, 0.2 s once per process.
 FEW_RECORDS = 16
 
 

@@ -80,7 +80,7 @@ def _array(tensor: Tensor) -> NDArray[Any]:
 
 
 def _auc(scores: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
-    """Area under the curve of the records out of bag, (n_bags, n_theta)."""
+    """Area under the curve of the samples out of bag, (n_bags, n_theta)."""
     below = scores.masked_fill(~minus[:, None], torch.inf).sort(2).values
     wins = torch.searchsorted(below, scores)
     wins += torch.searchsorted(below, scores, right=True)
@@ -91,7 +91,7 @@ def _auc(scores: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
 def _score_blocks(
     members: Members, X: Rows, device: torch.device
 ) -> Iterator[tuple[slice, Tensor]]:
-    """Scores of all members, (records, n_theta, n_bags), a block of records at a time."""
+    """Scores of all members, (samples, n_theta, n_bags), a block of samples at a time."""
     columns = [torch.as_tensor(part, device=device) for part in members.columns]
     intercept = torch.as_tensor(members.intercept, device=device)
     n_at_once = memory_budget(device) // (8 * _PER_SCORE * intercept.numel())
@@ -169,7 +169,7 @@ def device_profile(
 def _summarise_thetas(
     scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor, thresholds: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Means and upper medians (records, n_theta), vote shares (records, n_thresholds)."""
+    """Means and upper medians (samples, n_theta), vote shares (samples, n_thresholds)."""
     absent = ~counted[:, None]
     mean = scores.masked_fill(absent, 0.0).sum(2) / size[:, None]
     # Bags that do not count come last.
@@ -186,7 +186,7 @@ def _summarise_thetas(
 
 
 def _weighted_medians(scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor) -> Tensor:
-    """Largest values that scores of half the weight reach, (records,)."""
+    """Largest values that scores of half the weight reach, (samples,)."""
     n_bags = scores.shape[2]
     flat = scores.masked_fill(~counted[:, None], -torch.inf).flatten(1)
     ordered, place = flat.sort(1, descending=True)
@@ -197,7 +197,7 @@ def _weighted_medians(scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor
 
 
 def _class_sums(shares: Tensor, size: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
-    """Count the records called positive and sum the squared errors, by class and threshold."""
+    """Count the samples called positive and sum the squared errors, by class and threshold."""
     known = size > 0
     P = shares.masked_fill(~known[:, None], 0.0).round(decimals=DECIMALS)
     of_class = torch.stack([known & ~positive, known & positive]).to(torch.float64)

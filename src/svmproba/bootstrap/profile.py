@@ -1,7 +1,7 @@
-"""What the scores of all members say of each record: means, medians, votes at many thresholds.
+"""What the scores of all members say of each sample: means, medians, votes at many thresholds.
 
 Everything that is done after the fit (another threshold, a calibrated probability, a guarantee)
-reads these few numbers per record instead of the scores of all members.
+reads these few numbers per sample instead of the scores of all members.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from svmproba.solvers.runtime.devices import resolve_device
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Records from which scales and thresholds are read; all of them up to this number.
+#: Samples from which scales and thresholds are read; all of them up to this number.
 N_PILOTS = 200
 MAX_THRESHOLDS = 100
 #: Scores that vary by less than this share of their size are constant: ten times the tolerance.
 CONSTANT = 0.01
 N_CELLS = 4096
-#: Blocks of records at least; values among which a median is sought first.
+#: Blocks of samples at least; values among which a median is sought first.
 N_BLOCKS, N_SAMPLED = 16, 1000
 
 
@@ -122,7 +122,7 @@ def profile_records(
 
 
 def _class_sums(shares: Floats, positive: Bools) -> tuple[NDArray[np.int64], Floats]:
-    """Count the records called positive and sum the squared errors, by class and threshold."""
+    """Count the samples called positive and sum the squared errors, by class and threshold."""
     P = np.round(shares, DECIMALS)
     known = np.asarray(~np.isnan(P).any(axis=1))
     of_class = np.stack([known & ~positive, known & positive]).astype(np.float64)

@@ -1,9 +1,9 @@
 r"""The rate under control (CEBB1): the threshold that gives a class the rate that is asked for.
 
-A record has one *level*: the number that decides its class, positive above the threshold. For vote
+A sample has one *level*: the number that decides its class, positive above the threshold. For vote
 shares the level is the upper weighted median of its scores, because
 :math:`P_t(+|x)\ge\frac12` exactly for the thresholds :math:`t` below that median; for calibrated
-probabilities it is the probability itself. The rate of a class is then the share of its records
+probabilities it is the probability itself. The rate of a class is then the share of its samples
 on the right side of the threshold, and the threshold that reaches a rate is one of their levels: no
 search.
 """
@@ -21,8 +21,8 @@ from svmproba.bootstrap.profile import MAX_THRESHOLDS, Profile
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Distance of a threshold from the score it is set for, as a share of the largest: the record keeps
-#: its side where its score is computed among other records and rounded otherwise.
+#: Distance of a threshold from the score it is set for, as a share of the largest: the sample keeps
+#: its side where its score is computed among other samples and rounded otherwise.
 HAIR = 1e-11
 
 
@@ -132,12 +132,12 @@ def threshold_for_rate(
     of_class = levels[(positive == (sign > 0)) & ~np.isnan(levels)]
     name = "positive" if sign > 0 else "negative"
     if len(of_class) == 0:
-        raise ValueError(f"A rate of {rate:g} needs {name} records, and none can be judged.")
+        raise ValueError(f"A rate of {rate:g} needs {name} samples, and none can be judged.")
     if confidence is None:
         level = level_for_rate(sign * of_class, rate)
     else:
         level = guaranteed_level(sign * of_class, rate, confidence, name)
-    # The next number on the far side keeps the record of that level on the side of its class.
+    # The next number on the far side keeps the sample of that level on the side of its class.
     threshold = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
     return sign * min(sign * threshold, sign * neutral) if exceed else threshold
 

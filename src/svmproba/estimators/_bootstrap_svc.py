@@ -87,7 +87,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         Accuracy of the decisions by ``oob_proba_`` over the samples where they are
         defined, and within the class of interest and the other class.
     oob_scores_ : ndarray, shape (n_theta, n_samples)
-        Mean score of every training record over the bags that left it out.
+        Mean score of every training sample over the bags that left it out.
     oob_median_ : ndarray, shape (n_samples,)
         Upper weighted median of those scores over bags and hyperparameter values: the sample is
         called positive, out of bag, at every ``threshold_`` below it.
@@ -109,6 +109,8 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         With ``resample="blb"``, the samples held out of all subsets: `counts_`, `oob_proba_` and
         all other attributes with one entry a sample are about them, in this order. None: they are
         about all samples.
+    ensemble_ : FittedEnsemble
+        The members and all other arrays of the fit, see `svmproba.bootstrap.fitted`.
     n_subsets_, subset_size_ : int
         With ``resample="blb"``, how many subsets there are, and their size.
     n_features_in_ : int
@@ -122,8 +124,8 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     from the samples with positive weight, each with the same probability. A sample of weight 2
     therefore is not the same as two samples: two would be drawn independently.
 
-    There is no ``decision_function``: the label is the threshold of the probability, and no single
-    score has the same order as the vote shares. `member_scores` gives the scores of the members.
+    There is no ``decision_function``: the label follows from the probability, and no single score
+    has the same order as the vote shares. `member_scores` gives the scores of the members.
 
     ``resample="blb"`` rests on more than the bootstrap does: subsets must be large enough for the
     score to be about normal and unbiased in them (many more samples than columns, both classes in

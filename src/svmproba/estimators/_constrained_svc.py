@@ -102,7 +102,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Whether the solution is proven to be optimal: ``optimality_gap_`` is at most 1e-6, or 1e-4
         where another solver than ours has proven it, within its own tolerances.
     satisfied_ : ndarray of bool, shape (n_samples,)
-        Records with a margin of at least 1; False for samples of weight 0.
+        Samples with a margin of at least 1; False for samples of weight 0.
     rates_ : dict
         Rates ``"tpr"``, ``"tnr"`` and ``"accuracy"`` of the training samples, counted by margins.
     floors_ : dict

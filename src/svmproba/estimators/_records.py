@@ -1,4 +1,4 @@
-"""Checks of records: sparse matrices that are sound, values that the solvers can square."""
+"""Checks of samples: sparse matrices that are sound, values that the solvers can square."""
 
 from __future__ import annotations
 

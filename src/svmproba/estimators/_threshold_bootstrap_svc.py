@@ -79,11 +79,11 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     guarantee_ : str
         What is guaranteed on new samples, in one sentence.
     held_out_ : ndarray of int or None
-        Records that ``guarantee="split"`` held back. Attributes with one entry a sample leave
+        Samples that ``guarantee="split"`` held back. Attributes with one entry a sample leave
         them out.
     oob_tpr_, oob_tnr_, oob_score_, oob_proba_
         Out-of-bag rates, accuracy and probabilities at the threshold; rates are NaN with
-        ``guarantee="jackknife+"``, whose threshold differs from record to record.
+        ``guarantee="jackknife+"``, whose threshold differs from sample to sample.
 
     See Also
     --------

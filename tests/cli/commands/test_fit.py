@@ -186,7 +186,7 @@ def test_tables_that_nothing_can_be_learned_from(fit, tmp_path, content, message
         (["--encoding", "klingon"], "--encoding must be one that Python knows"),
         (["--jobs", "0"], "--jobs must not be 0"),
         (["--bootstraps", "0"], "Invalid value for '--bootstraps'"),
-        (["--tpr", "0.999", "--guarantee", "split"], "needs at least 2302 positive records"),
+        (["--tpr", "0.999", "--guarantee", "split"], "needs at least 2302 positive samples"),
     ],
 )
 def test_wrong_use(credit, fit, tmp_path, arguments, message):
