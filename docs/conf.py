@@ -76,7 +76,7 @@ sphinx_gallery_conf = {
 }
 
 
-#: Files of the repository that are pages here: links to them work on both sides.
+#: Files outside docs/ that are pages of the site: links to them work on a code forge and here.
 PAGES_ELSEWHERE = {
     "../benchmarks/README.md": "benchmarks.md",
     "../CHANGELOG.md": "changelog.md",
@@ -88,9 +88,10 @@ PAGES_ELSEWHERE = {
 
 
 def lead_to_pages(app: Any, page: str, source: list[str]) -> None:
-    """Turn links to files of the repository into links to their pages."""
+    """Replace links to files outside docs/ by links to their pages."""
+    up = "../" * page.count("/")
     for file, own_page in PAGES_ELSEWHERE.items():
-        source[0] = source[0].replace(f"]({file})", f"]({own_page})")
+        source[0] = source[0].replace(f"]({up}{file})", f"]({up}{own_page})")
 
 
 def setup(app: Any) -> None:

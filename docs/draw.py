@@ -1,6 +1,6 @@
-"""Draw the pictures of the guide.
+"""Draw the figures of the user guide.
 
-python docs/draw.py    # looks for german's file in SVMPROBA_DATA and the cache, else fetches it
+python docs/draw.py    # german's file: in SVMPROBA_DATA, in the cache, or downloaded
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ SIZES = {100: "#9ecae1", 1_000: "#4292c6", 10_000: "#08306b"}
 
 
 def main() -> None:
-    """Draw all pictures."""
+    """Draw all figures."""
     matplotlib.use("Agg")
     draw_costs_and_rates()
     draw_meaning()
 
 
 def draw_costs_and_rates() -> None:
-    """German credit, half of the records held out: costs against the threshold, rates."""
+    """Costs against the threshold, and rates, on the half of german credit that is held out."""
     X, y = load_dataset("german")
     X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
     votes = make_pipeline(make_preprocessor(X), BootstrapSVC(random_state=0)).fit(X, y)
@@ -46,13 +46,13 @@ def draw_costs_and_rates() -> None:
         votes, X_new, y_new, name="vote shares", ax=display.ax_, color="#d1495b", **costs
     )
     display.figure_.savefig(IMAGES / "cost.png", dpi=110)
-    wary = make_pipeline(votes[0], votes[-1].with_rate(tpr=0.9))
-    display = RateDisplay.from_estimator(wary, X_new, y_new, against="tpr")
+    careful = make_pipeline(votes[0], votes[-1].with_rate(tpr=0.9))
+    display = RateDisplay.from_estimator(careful, X_new, y_new, against="tpr")
     display.figure_.savefig(IMAGES / "rates.png", dpi=110)
 
 
 def draw_meaning() -> None:
-    """Vote shares and calibrated probabilities where P(y|x) is known, for more and more records."""
+    """Vote shares and calibrated probabilities against a known P(y|x), for growing samples."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
@@ -60,14 +60,14 @@ def draw_meaning() -> None:
     along = np.outer(truth, LOG_ODDS / (LOG_ODDS @ LOG_ODDS))
     rng = np.random.default_rng(0)
     X_new = rng.normal(size=(20_000, 2))
-    print("records  mean squared distance from P(y|x): vote shares, calibrated")
+    print("samples  mean squared distance from P(y|x): vote shares, calibrated")
     for n, color in SIZES.items():
         X = rng.normal(size=(n, 2))
         y = rng.random(n) < expit(X @ LOG_ODDS)
         votes = BootstrapSVC(random_state=0).fit(X, y)
         distances = []
         for ax, model in zip(axes, (votes, votes.with_calibration("auto")), strict=True):
-            label = f"{n:,} records".replace(",", " ")
+            label = f"{n:,} samples".replace(",", " ")
             ax.plot(expit(truth), model.predict_proba(along)[:, 1], color=color, label=label)
             error = model.predict_proba(X_new)[:, 1] - expit(X_new @ LOG_ODDS)
             distances.append(np.mean(error**2))

@@ -1,20 +1,21 @@
 """
-Credit: whom to lend to
-=======================
+Credit: which applications to accept
+====================================
 
-A bank has a thousand past loans, 300 of which went bad, and has to decide on new applications.
-This case goes from the table to the decision: probabilities, are they right, what do they save, a
-rate with a guarantee, how sure, and what drives them.
+A bank has a thousand past loans, 300 of which went bad, and decides on new applications. This
+example covers probabilities, their calibration, decisions by cost, a guaranteed rate, intervals
+and the coefficients.
 
 The data are *german credit* (Hofmann, UCI). ``load_dataset`` looks for the file in the folder
-that ``SVMPROBA_DATA`` names and in the cache, and fetches it otherwise. Where this page was built
-without the file it shows the code alone.
+``SVMPROBA_DATA`` and in the cache, and downloads it otherwise. If this page was built without the
+file, it shows the code only.
 """
 
 # %%
 # The table
 # ---------
-# Numbers and categories, as they come. Three hundred loans are put aside to play the future.
+# The columns are numbers and categories. Three hundred loans are held out. They play the part of
+# new applications.
 
 # sphinx_gallery_thumbnail_number = 2
 import numpy as np
@@ -30,9 +31,9 @@ X[["status", "duration", "purpose", "amount", "age"]].head()
 # %%
 # Fit
 # ---
-# ``make_preprocessor`` fills gaps, makes one column of every category and standardises numbers;
-# any ``ColumnTransformer`` of your own will do. Probabilities are going to be multiplied with
-# money, hence ``calibration``; bad loans are the ones to find, hence ``pos_label``.
+# ``make_preprocessor`` imputes missing values, one-hot encodes categories and standardises numbers.
+# Any other ``ColumnTransformer`` works too. The probabilities will be multiplied by costs, so
+# ``calibration`` is set. Bad loans are the class of interest, ``pos_label``.
 
 from sklearn.pipeline import make_pipeline
 
@@ -44,30 +45,29 @@ model = make_pipeline(
 )
 ensemble = model.fit(X, y)[-1]
 print(f"{ensemble.intercept_.size} SVMs on {ensemble.n_features_in_} columns")
-print(f"largest certified error of a machine: {ensemble.duality_gap_.max():.1e}")
-print(f"out of bag: {ensemble.oob_score_:.1%} right, {ensemble.oob_tpr_:.1%} of the bad found")
+print(f"largest relative duality gap of an SVM: {ensemble.duality_gap_.max():.1e}")
+print(f"out of bag: accuracy {ensemble.oob_score_:.1%}, recall of bad {ensemble.oob_tpr_:.1%}")
 
 # %%
-# At one half most bad loans are missed. That is no fault of the probabilities: for most of these
-# loans "good" *is* the more probable end. What to do about it is a matter of costs, or of a
-# rate.
+# With a threshold of one half most bad loans are missed. The probabilities are not wrong: for most
+# of these loans "good" *is* more probable. Costs or a rate give a better threshold.
 #
-# Are the probabilities right?
-# ----------------------------
-# Of the loans given 40 %, do 40 % go bad? On the 300 loans set aside:
+# Are the probabilities calibrated?
+# ---------------------------------
+# Of the loans with a probability of 40 %, do 40 % go bad? For the 300 loans held out:
 
 from svmproba.evaluation import ReliabilityDisplay, calibration_error
 
 proba = model.predict_proba(X_new)[:, list(model.classes_).index("bad")]
 error = calibration_error(y_new, proba, pos_label="bad")
-print(f"off by {error.error:.3f} on average; {error.lower:.3f} of that is beyond chance")
+print(f"calibration error {error.error:.3f}, lower confidence limit {error.lower:.3f}")
 display = ReliabilityDisplay.from_estimator(model, X_new, y_new, n_bins=6)
 
 # %%
 # Decide by cost
 # --------------
-# A bad loan loses half of its amount; a refused good one loses the interest, 12 % a year. So
-# every application has costs of its own, and ``decide`` takes them as they are.
+# A bad loan costs half of its amount. A refused good loan costs the interest, 12 % per year. The
+# costs differ between applications, and ``decide`` takes one value per sample.
 
 from svmproba.evaluation import mean_cost
 
@@ -82,29 +82,28 @@ def costs_of(table):
 costs = costs_of(X_new)
 Z_new = model[:-1].transform(X_new)
 for name, decision in {
-    "lend to all": np.full(len(y_new), "good"),
+    "accept all": np.full(len(y_new), "good"),
     "refuse where bad is more probable": model.predict(X_new),
     "refuse by cost": ensemble.decide(Z_new, **costs),
 }.items():
     refused = np.mean(decision == "bad")
     cost = mean_cost(y_new, decision, pos_label="bad", **costs)
-    print(f"{name:34} {refused:4.0%} refused, costs {cost:4.0f} an application")
+    print(f"{name:34} {refused:4.0%} refused, mean cost {cost:4.0f}")
 
 # %%
-# Were all costs alike, one threshold of the probability would do. The bank's old rule, "a default
-# is five times as costly as a refusal", asks for a threshold at 1/6. The curve shows that it is
-# near the cheapest threshold there is.
+# If the costs are the same for all applications, one threshold on the probability is enough. For a
+# default that costs five times as much as a refusal it is 1/6. The curve shows that this is near
+# the cheapest threshold.
 
 from svmproba.evaluation import CostCurveDisplay
 
 display = CostCurveDisplay.from_estimator(model, X_new, y_new, fn_cost=5, name="calibrated")
 
 # %%
-# A rate with a guarantee
-# ---------------------
-# The regulator asks for something else: of all loans that go bad, 80 % must have been flagged,
-# and that is to hold for loans to come. ``guarantee="split"`` holds back a part of the records,
-# and proves the rate from them.
+# A guaranteed TPR
+# ----------------
+# A regulator may require that 80 % of all loans that go bad are flagged, also among new loans.
+# ``guarantee="split"`` holds samples back from the fit, and proves the rate from them.
 
 from svmproba import ThresholdBootstrapSVC
 
@@ -118,18 +117,18 @@ flagger.fit(X, y)
 print(flagger[-1].guarantee_)
 
 # %%
-# What became of it on the 300 loans set aside:
+# The rates on the 300 loans held out:
 
 flagged = flagger.predict(X_new) == "bad"
 for label in ("bad", "good"):
     print(f"flagged: {flagged[y_new == label].mean():.1%} of the {label}")
 
 # %%
-# How sure
-# --------
-# For a single application the Venn–Abers pair is a second opinion: the probability as it would
-# be with this very loan among the known ones, good or bad. It is wide where there are few loans
-# like it. These five are nearest to the threshold of one sixth.
+# Uncertainty
+# -----------
+# The Venn–Abers pair of an application is the calibrated probability if this loan is added to the
+# training set as good or as bad. It is wide where there are few similar loans. These five loans are
+# nearest to the threshold of one sixth.
 
 import pandas as pd
 
@@ -140,10 +139,10 @@ pd.DataFrame(
 ).round(3)
 
 # %%
-# What drives the score
-# ---------------------
-# Every bag has a machine for every C, so coefficients come with their spread. The share of bags
-# that agree on a sign tells which of them mean something.
+# Coefficients
+# ------------
+# Every bag has an SVM for every C, so the spread of each coefficient over the bags is known. The
+# share of bags that agree on the sign shows which coefficients are stable.
 
 C = int(np.argmax(ensemble.reliability_))
 coef = ensemble.coef_[C]
@@ -161,8 +160,8 @@ drivers.sort_values("coefficient", key=abs, ascending=False).head(10).round(3)
 # %%
 # Report
 # ------
-# One page for the person who decides, to be opened from disk or sent by mail. Its slider asks
-# for another share of bad loans to be found, and tells what becomes of the 300.
+# One HTML page, to be opened from disk or sent by mail. Its slider sets the TPR and shows the
+# decisions on the 300 loans.
 
 import tempfile
 from pathlib import Path

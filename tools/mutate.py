@@ -43,7 +43,6 @@ PACKAGE = Path("src/svmproba")
 TESTS = {
     "bootstrap/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
     "": ["tests/cli/output/test_files.py", "tests/cli/test_process.py", "tests/persistence"],
-    "persistence": ["tests/persistence", "tests/test_onnx.py"],
 }
 #: What most tests load, once for all mutants.
 LIBRARIES = ("scipy.stats", "sklearn.svm", "pandas", "pyarrow", "matplotlib.pyplot", "torch")

@@ -1,4 +1,4 @@
-"""Docstrings made ready for their pages, before numpydoc reads them."""
+"""Hooks that prepare docstrings before numpydoc reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FITTED_SIZE = re.compile(r"(?<=n_features_in)_(?=[),])")
 def skip_what_others_define(
     app: Any, what: str, name: str, member: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Leave out what scikit-learn's base classes add: its own pages tell it better."""
+    """Skip members that scikit-learn's base classes define; its own pages describe them."""
     function = getattr(member, "fget", None) or getattr(member, "__func__", member)
     module = getattr(function, "__module__", None) or "svmproba"
     return None if module.startswith("svmproba") else True

@@ -1,4 +1,4 @@
-"""What the gallery runs, which are the examples whose data files are at hand, and shows."""
+"""The gallery runs the examples whose data files are available, and shows their reports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def has_data(example: Path) -> bool:
 
 
 def examples_with_data(folder: Path) -> str:
-    """Regular expression of the examples that sphinx-gallery shall run; it shows the others.
+    """Regular expression of the examples that sphinx-gallery runs; of the others it shows the code.
 
     Parameters
     ----------

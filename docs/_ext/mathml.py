@@ -1,4 +1,4 @@
-"""Formulas as MathML, by docutils, which every browser shows without a script."""
+"""Formulas as MathML, by docutils; browsers show it without a script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 
-#: LaTeX that docutils does not know, in words that it does.
+#: LaTeX commands that docutils does not know, and their replacements.
 SPELLINGS = [
     (re.compile(r"\\dots(?![a-z])"), r"\\ldots"),
     (re.compile(r"\\([bB]igg?)(?=[(\[]|\\\{)"), r"\\\1l"),
@@ -24,7 +24,7 @@ SPELLINGS = [
 
 
 def as_mathml(node: nodes.Element, as_block: bool) -> str:
-    """MathML of a formula in LaTeX; the LaTeX itself, and a warning, where that fails."""
+    """MathML of a formula in LaTeX; if that fails, the LaTeX itself and a warning."""
     latex = known = node.astext()
     for pattern, replacement in SPELLINGS:
         known = pattern.sub(replacement, known)
@@ -36,18 +36,18 @@ def as_mathml(node: nodes.Element, as_block: bool) -> str:
 
 
 def visit_inline(writer: Any, node: nodes.Element) -> None:
-    """Write a formula within a line."""
+    """Write an inline formula."""
     writer.body.append(as_mathml(node, as_block=False))
     raise nodes.SkipNode
 
 
 def visit_block(writer: Any, node: nodes.Element) -> None:
-    """Write a formula that stands by itself; it scrolls where the screen is narrow."""
+    """Write a displayed formula; it scrolls on narrow screens."""
     writer.body.append(f'<div class="formula">{as_mathml(node, as_block=True)}</div>\n')
     raise nodes.SkipNode
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Make the renderer known."""
+    """Register the renderer."""
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,10 @@
-"""Support vector machines with probabilities people can act on."""
+"""Support vector machines with calibrated probabilities.
+
+`BootstrapSVC` fits SVMs on bootstrap bags, for a grid of ``C``, and combines them. Its
+probabilities are vote shares, which measure how stable the sign of the score is, or, with
+``calibration="auto"``, probabilities of the label that are learned from out-of-bag scores. The
+threshold can be set to reach a true positive rate, with a guarantee on new samples.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +47,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import the room of a public name when it is first used: ``svmproba --help`` needs none."""
+    """Import a public name when it is first used, so that ``svmproba --help`` starts fast."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = "estimators" if name[0].isupper() and name != "ModelFileError" else "persistence"

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import svmproba
-from svmproba.evaluation._report_figures import report_figures
+from svmproba.evaluation.report._figures import report_figures
 
 from .conftest import CREDIT, credit_rows, write_csv
 

@@ -11,15 +11,14 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
 from svmproba import ProbabilitySVC
-from svmproba.estimators._cross_fit import class_scores
 from svmproba.estimators._pair_links import LINKS
-from svmproba.links import GaussianLink, PlattLink, SollichLink, couple
+from svmproba.links import GaussianLink, PlattLink, couple
 
 X, y = make_classification(150, 5, n_informative=3, flip_y=0.1, random_state=3)
 X = scale(X)
@@ -92,10 +91,6 @@ class TestTwins:
         pairwise = model.member_scores(IRIS)
         np.testing.assert_allclose(pairwise, -twin.decision_function(IRIS), atol=1e-3)
         np.testing.assert_allclose(model.coef_, -twin.coef_, atol=1e-3)
-        twin.decision_function_shape = "ovr"
-        np.testing.assert_allclose(
-            class_scores(pairwise, 3), twin.decision_function(IRIS), atol=1e-3
-        )
 
     def test_many_classes_by_hand(self):
         splits = list(StratifiedKFold(4).split(IRIS, SPECIES))
@@ -106,12 +101,12 @@ class TestTwins:
             held_out = np.empty(len(SPECIES))
             for train, test in splits:
                 part = train[here[train]]
-                machine = libsvm(1.0).fit(IRIS[part], SPECIES[part])
-                held_out[test] = machine.decision_function(IRIS[test])
+                svm = libsvm(1.0).fit(IRIS[part], SPECIES[part])
+                held_out[test] = svm.decision_function(IRIS[test])
             np.testing.assert_allclose(model.cv_scores_[:, len(pairwise)], held_out, atol=1e-3)
             link = GaussianLink().fit(held_out[here], SPECIES[here] == j)
-            machine = libsvm(1.0).fit(IRIS[here], SPECIES[here])
-            pairwise.append(1 - link.predict(machine.decision_function(IRIS)))
+            svm = libsvm(1.0).fit(IRIS[here], SPECIES[here])
+            pairwise.append(1 - link.predict(svm.decision_function(IRIS)))
         expected = couple(np.column_stack(pairwise))
         np.testing.assert_allclose(model.predict_proba(IRIS), expected, atol=2e-3)
 
@@ -251,45 +246,24 @@ class TestChoice:
 
     def test_many_classes_choose_by_the_votes(self):
         model = ProbabilitySVC(random_state=0).fit(IRIS, SPECIES)
-        votes = class_scores(model.cv_scores_, 3).argmax(axis=1)
-        assert model.cv_results_["accuracy"].max() == np.mean(votes == SPECIES)
-
-    def test_folds_hold_both_classes(self):
-        rare = np.arange(150) < 5
-        model = ProbabilitySVC(Cs=1.0, random_state=0).fit(X + rare[:, None], rare)
-        assert np.isfinite(model.cv_scores_).all()
-        assert len(np.unique(model.cv_scores_[rare])) == 5
-
-    def test_jobs_do_not_change_anything(self):
-        one, two = (small(n_jobs=n).fit(IRIS, SPECIES).predict_proba(IRIS) for n in (1, 2))
-        np.testing.assert_array_equal(one, two)
+        second = model.cv_scores_ > 0
+        winners = np.where(second, [1, 2, 2], [0, 0, 1])
+        votes = (winners[:, :, None] == np.arange(3)).sum(axis=1)
+        clear = votes.max(axis=1) == 2  # in a circle the sizes of the scores decide
+        assert clear.mean() > 0.9
+        right = votes.argmax(axis=1) == SPECIES
+        least, most = right[clear].sum(), right[clear].sum() + (~clear).sum()
+        assert least <= round(model.cv_results_["accuracy"].max() * len(SPECIES)) <= most
 
 
 class TestEdges:
-    def test_a_fold_that_leaves_one_class_has_libsvms_scores(self):
-        splits = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
-        splits.append(splits[0][::-1])
-        with pytest.warns(UserWarning, match=r"order the classes 0 and 1 the wrong way .*0\.00"):
-            model = small(cv=splits).fit(X, y)
-        np.testing.assert_array_equal(model.cv_scores_, np.where(y == 1, -1, 1))
-
-    def test_a_fold_that_leaves_no_class_of_a_pair_scores_zero(self):
-        first = np.flatnonzero(SPECIES == 0)
-        others = np.flatnonzero(SPECIES != 0)
-        with pytest.warns(UserWarning, match="the wrong way"):
-            model = small(cv=[(first, others), (others, first)]).fit(IRIS, SPECIES)
-        scores = model.cv_scores_
-        np.testing.assert_array_equal(scores[others], np.tile([-1, -1, 0], (100, 1)))
-        np.testing.assert_array_equal(scores[first, :2], np.ones((50, 2)))
-        assert len(np.unique(scores[first, 2])) > 10
-
-    def test_two_records(self):
+    def test_two_samples(self):
         model = small().fit([[0.0], [1.0]], ["a", "b"])
         np.testing.assert_array_equal(model.cv_scores_, [1, -1])
         np.testing.assert_allclose(model.predict_proba([[0.5]]).sum(), 1)
 
     @pytest.mark.parametrize("link", LINKS)
-    def test_a_class_of_one_record(self, link):
+    def test_a_class_of_one_sample(self, link):
         labels = np.where(np.arange(150) == 3, "rare", np.where(y == 1, "b", "a"))
         P = small(link).fit(X, labels).predict_proba(X)
         assert P.shape == (150, 3)
@@ -309,8 +283,8 @@ class TestEdges:
         np.testing.assert_allclose(
             model.decision_function(X), other.decision_function(X), atol=1e-2
         )
-        dear_miss = model.decide(X, fn_cost=50.0)
-        assert np.mean(dear_miss == 0) > np.mean(model.predict(X) == 0)
+        costly_miss = model.decide(X, fn_cost=50.0)
+        assert np.mean(costly_miss == 0) > np.mean(model.predict(X) == 0)
 
     def test_half_is_the_class_of_interest(self):
         for pos_label in (0, 1):
@@ -319,11 +293,6 @@ class TestEdges:
             assert model.predict_proba(np.zeros((1, 1)))[0, 0] == 0.5
             assert model.predict(np.zeros((1, 1)))[0] == pos_label
             assert (model.decision_function(np.zeros((1, 1)))[0] > 0) == pos_label
-
-    def test_decide_knows_two_classes(self):
-        model = small().fit(IRIS, SPECIES)
-        with pytest.raises(ValueError, match="decide needs two classes"):
-            model.decide(IRIS)
 
     def test_weight_zero_is_absence(self):
         weight = np.ones(len(y))
@@ -346,33 +315,18 @@ class TestEdges:
         small(verbose=1).fit(X, y)
         assert "ProbabilitySVC: 6 of 6" in capsys.readouterr().err
 
-    def test_unconverged_machines_are_warned_of(self, monkeypatch):
-        import svmproba.estimators._cross_fit as module
-
-        fit = module.fit_ensemble
-        monkeypatch.setattr(
-            module, "fit_ensemble", lambda *a, **k: fit(*a, **k)._replace(gap=np.full((2, 6), 0.1))
-        )
-        with pytest.warns(UserWarning, match="did not reach a relative duality gap"):
-            small().fit(X, y)
-
     @pytest.mark.parametrize(
         ("params", "message"),
         [
             ({"link": "probit"}, "link must be one of 'platt', .* got 'probit'"),
             ({"C_selection": "auc"}, "C_selection must be one of 'accuracy', .* got 'auc'"),
-            ({"cv": 1}, "cv must be an integer >= 2, got 1"),
-            ({"cv": ShuffleSplit(3)}, "cv must hold out every record exactly once"),
-            ({"Cs": -1.0}, r"Cs must be .* got -1\.0"),
-            ({"tol": 0.0}, r"tol must be a number in \(0, 1\], got 0\.0"),
+            ({"cv": ShuffleSplit(3)}, "cv must hold out every sample exactly once"),
             ({"link_params": {"a": 1}}, r"link_params of link='platt' must be among \[\], got"),
             (
                 {"link": "sollich", "link_params": {"C": 1.0}},
                 r"link_params of link='sollich' must be among \['average', .* got \['C'\]",
             ),
             ({"link": "sollich", "link_params": {"average": "x"}}, "average must be one of map"),
-            ({"pos_label": 7}, r"pos_label must be None or one of the classes \[0, 1\], got 7"),
-            ({"kernel": "precomputed"}, "X must be a square matrix of kernel values"),
         ],
     )
     def test_bad_parameters(self, params, message):
@@ -380,7 +334,7 @@ class TestEdges:
             small(**params).fit(X, y)
 
     @pytest.mark.parametrize(
-        ("records", "labels", "message"),
+        ("samples", "labels", "message"),
         [
             (np.where(X > 2, np.nan, X), y, "contains NaN"),
             (X, np.zeros(150), "two classes or more, got one class"),
@@ -388,78 +342,6 @@ class TestEdges:
             (X, y[:-1], "inconsistent numbers of samples"),
         ],
     )
-    def test_bad_data(self, records, labels, message):
+    def test_bad_data(self, samples, labels, message):
         with pytest.raises(ValueError, match=message):
-            small().fit(records, labels)
-
-    def test_pos_label_with_many_classes(self):
-        with pytest.raises(ValueError, match="pos_label must be None with 3 classes, got 1"):
-            small(pos_label=1).fit(IRIS, SPECIES)
-
-    def test_coef_of_a_kernel(self):
-        with pytest.raises(AttributeError, match="only available with kernel='linear'"):
-            _ = small(kernel="rbf").fit(X, y).coef_
-
-    def test_leave_one_out(self):
-        model = small(cv=LeaveOneOut()).fit(X[:30], y[:30])
-        assert np.isfinite(model.cv_scores_).all()
-
-
-class TestSpread:
-    """Links that read more than one score."""
-
-    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-    def test_records_on_the_margin_are_libsvms_free_vectors(self, kernel):
-        model = small("sollich", {"average": "frozen"}, Cs=0.5, kernel=kernel).fit(X, y)
-        twin = libsvm(0.5, kernel=kernel).fit(X, y)
-        free = twin.support_[np.abs(np.abs(twin.dual_coef_[0]) - 0.5) > 1e-6]
-        rows = model._feature_map.transform(X[free])
-        found = model._spreads[0].coef
-        assert len(free) > 0
-        np.testing.assert_allclose(np.sort(found.sum(axis=1)), np.sort(rows.sum(axis=1)), atol=1e-9)
-
-    def test_frozen_by_hand(self):
-        model = small("sollich", {"average": "frozen", "bias_scale": 3.0}, kernel="rbf").fit(X, y)
-        gamma, C = model.gamma_, model.C_
-        twin = libsvm(C, kernel="rbf", gamma=gamma).fit(X, y)
-        free = X[twin.support_[np.abs(np.abs(twin.dual_coef_[0]) - C) > 1e-6 * C]]
-        new = np.random.default_rng(0).normal(size=(10, 5))
-
-        def kernel(A, B):
-            return np.exp(-gamma * np.square(A[:, None] - B).sum(axis=2)) + 9
-
-        k = kernel(free, new)
-        variance = 10 - np.sum(k * np.linalg.solve(kernel(free, free), k), axis=0)
-        expected = SollichLink(C).predict(model.member_scores(new), variance)
-        np.testing.assert_allclose(model.predict_proba(new)[:, 1], expected, atol=1e-4)
-
-    def test_sampled_follows_the_plug_in_near_the_records(self):
-        plug_in, sampled = (
-            small("sollich", {"average": average}, Cs=0.2, kernel="rbf").fit(X, y).predict_proba(X)
-            for average in ("map", "sampled")
-        )
-        assert np.corrcoef(plug_in[:, 1], sampled[:, 1])[0, 1] > 0.95
-
-    @pytest.mark.parametrize("average", ["frozen", "sampled"])
-    def test_far_from_all_records_the_prior_is_left(self, average):
-        far = np.full((1, 5), 50.0)  # the kernel has no value there but with the record itself
-        model = small("sollich", {"average": average}, Cs=5.0, kernel="rbf").fit(X, y)
-        expected = SollichLink(5.0).predict(model.intercept_, np.ones(1))[0]
-        assert model.predict_proba(far)[0, 1] == pytest.approx(expected, abs=0.05)
-
-    def test_moderated_by_hand(self):
-        model = small("moderated", {"n_bootstraps": 30}).fit(X, y)
-        members = X @ model._spreads[0].coef.T + model._spreads[0].intercept
-        assert members.shape == (150, 30)
-        scores = model.member_scores(X)
-        expected = expit(scores / np.sqrt(1 + np.pi * members.var(axis=1) / 8))
-        np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, rtol=1e-9)
-        plain = expit(scores)
-        assert np.all(np.abs(expected - 0.5) <= np.abs(plain - 0.5))
-
-    def test_weights_enter_the_posterior(self):
-        weight = np.where(y == 1, 1.0, 0.05)
-        draws = {"average": "sampled", "n_draws": 400}
-        plain = small("sollich", draws, Cs=1.0).fit(X, y)
-        weighted = small("sollich", draws, Cs=1.0).fit(X, y, sample_weight=weight)
-        assert weighted.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.1
+            small().fit(samples, labels)

@@ -45,11 +45,15 @@ def test_few_and_rare_records(n_plus, n_minus, expected):
 @pytest.mark.parametrize(
     ("calls", "name", "words"),
     [
-        (Calls(0, 0, 55, 800), "nobody", "calls nobody bad: 0 of 855 records. Do this."),
-        (Calls(1, 1, 55, 800), "nobody", "calls almost nobody bad: 2 of 855"),
-        (Calls(55, 800, 55, 800), "everybody", "calls everybody bad: 855 of 855"),
-        (Calls(55, 760, 55, 800), "everybody", "calls almost everybody bad: 815 of 855"),
-        (Calls(20, 30, 55, 800), "worse than the larger class", "92.4 % of the records rightly"),
+        (
+            Calls(0, 0, 55, 800),
+            "no record positive",
+            "no record as bad (0 of 855). Do this.",
+        ),
+        (Calls(1, 1, 55, 800), "no record positive", "almost no record as bad (2 of 855)"),
+        (Calls(55, 800, 55, 800), "every record positive", "classifies every record as bad (855"),
+        (Calls(55, 760, 55, 800), "every record positive", "almost every record as bad (815 of"),
+        (Calls(20, 30, 55, 800), "worse than the larger class", "The accuracy is 92.4 %"),
         (Calls(30, 20, 55, 800), None, ""),
     ],
 )
@@ -72,7 +76,7 @@ def test_probabilities_against_one_for_all():
     positive = np.arange(20) < 10
     stated = np.where(positive ^ (np.arange(20) % 10 < 3), 0.6, 0.4)
     found = check_probabilities(positive, stated)
-    assert names_of(found) == ["not surely better than the base rate"]
+    assert names_of(found) == ["not significantly better than the base rate"]
     assert check_probabilities(np.tile(positive, 2), np.tile(stated, 2)) == []
 
 

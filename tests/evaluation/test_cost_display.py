@@ -36,15 +36,15 @@ def test_the_curve_is_drawn(predicted):
 def test_thresholds_are_marked(predicted):
     y, p = predicted
     display = CostCurveDisplay.from_predictions(y, p, fn_cost=4)
-    threshold, cost = display.lowest
+    threshold, cost = display.cheapest
     assert cost == display.curve.cost.min() == pytest.approx(display.cost_at(threshold))
-    assert display.lowest_.get_xydata().tolist() == [[threshold, cost]]
-    assert display.threshold_by_costs == optimal_threshold(fn_cost=4) == 0.2
-    assert display.by_costs_.get_xydata().tolist() == [[0.2, display.cost_at(0.2)]]
+    assert display.cheapest_.get_xydata().tolist() == [[threshold, cost]]
+    assert display.optimal_threshold == optimal_threshold(fn_cost=4) == 0.2
+    assert display.optimal_.get_xydata().tolist() == [[0.2, display.cost_at(0.2)]]
     assert texts(display) == [
         "mean cost",
-        f"cheapest threshold here {threshold:.2f}: {cost:.3g}",
-        f"threshold by the costs 0.20: {display.cost_at(0.2):.3g}",
+        f"cheapest threshold {threshold:.2f}: {cost:.3g}",
+        f"optimal threshold by the costs 0.20: {display.cost_at(0.2):.3g}",
         f"all called positive: {np.mean(y == 0):.3g}",
         f"none called positive: {4 * np.mean(y == 1):.3g}",
     ]
@@ -52,21 +52,21 @@ def test_thresholds_are_marked(predicted):
 
 def test_cheapest_threshold_at_the_ends():
     every = CostCurveDisplay.from_predictions([1, 1, 0], [0.2, 0.6, 0.4], fn_cost=9)
-    assert every.lowest == (0.1, pytest.approx(1 / 3))
+    assert every.cheapest == (0.1, pytest.approx(1 / 3))
     nobody = CostCurveDisplay.from_predictions([1, 0, 0], [0.2, 0.6, 0.4], fp_cost=9)
-    assert nobody.lowest == (0.8, pytest.approx(1 / 3))
+    assert nobody.cheapest == (0.8, pytest.approx(1 / 3))
 
 
 def test_costs_that_differ_between_records(predicted):
     y, p = predicted
     fn_cost = np.random.default_rng(1).exponential(5, size=100)
     display = CostCurveDisplay.from_predictions(y, p, fn_cost=fn_cost)
-    assert display.threshold_by_costs is None
+    assert display.optimal_threshold is None
     called = (p * fn_cost >= 1 - p).astype(int)
     expected = mean_cost(y, called, fn_cost=fn_cost)
-    assert display.cost_by_record == pytest.approx(expected)
-    assert display.by_costs_.get_ydata()[0] == pytest.approx(expected)
-    assert f"each record by its own costs: {expected:.3g}" in texts(display)
+    assert display.cost_by_sample == pytest.approx(expected)
+    assert display.optimal_.get_ydata()[0] == pytest.approx(expected)
+    assert f"each sample by its own costs: {expected:.3g}" in texts(display)
 
 
 def test_displays_share_axes(data):
@@ -90,8 +90,8 @@ def test_displays_share_axes(data):
 
 def test_rule_beyond_all_probabilities_is_told_too():
     display = CostCurveDisplay.from_predictions([0, 1], [0.3, 0.6], fp_cost=0, tn_cost=1, fn_cost=3)
-    assert display.threshold_by_costs < 0
-    assert display.cost_at(display.threshold_by_costs) == display.curve.cost[0]
+    assert display.optimal_threshold < 0
+    assert display.cost_at(display.optimal_threshold) == display.curve.cost[0]
 
 
 def test_bad_input_is_named():

@@ -63,7 +63,7 @@ def test_one_class_is_enough():
 def test_cheapest_call_has_the_smaller_expected_cost(p, tp, tn, fn, fp):
     costs = {"tp_cost": tp, "tn_cost": tn, "fn_cost": fn, "fp_cost": fp}
     assume(fn + fp > tp + tn)
-    (called,) = cheapest_calls(np.array([p]), **costs)
+    (called,) = cheapest_calls(np.array([p]), costs)
     if_called, if_not = p * tp + (1 - p) * fp, p * fn + (1 - p) * tn
     assert (if_called if called else if_not) == pytest.approx(min(if_called, if_not), abs=1e-12)
     assert called == (p >= optimal_threshold(**costs))
@@ -186,7 +186,7 @@ def test_cost_scorer_in_searches_and_folds(data):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: mean_cost([0, 1], [0, 1, 1]), "must hold one label for each record"),
+        (lambda: mean_cost([0, 1], [0, 1, 1]), "must hold one label for each sample"),
         (lambda: mean_cost([0, 1, 2], [0, 1, 1]), "at most two classes"),
         (lambda: mean_cost([0, 1], [0, 1], fn_cost=[1, 2, 3]), "fn_cost must be a finite number"),
         (lambda: mean_cost([0, 1], [0, 1], tp_cost=np.nan), "tp_cost must be a finite number"),

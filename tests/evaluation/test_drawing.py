@@ -46,7 +46,20 @@ def test_edges_hold_all_values_and_the_threshold(threshold, values, n_bins):
     assert len(edges) <= n_bins + 5
 
 
-def test_long_names_are_threshold_and_wrapped():
+@pytest.mark.usefixtures("closed_figures")
+@pytest.mark.parametrize(
+    ("display", "given"),
+    [(ScoreHistogramDisplay, ([0, 1], [0.2, 0.7])), (VoteHistogramDisplay, ([0.2, 0.7],))],
+)
+def test_a_moved_threshold_is_drawn_again(monkeypatch, display, given):
+    drawn = display.from_predictions(*given)
+    calls = []
+    monkeypatch.setattr(drawn.figure_.canvas, "draw_idle", lambda: calls.append(drawn.threshold))
+    drawn.move_threshold(0.4)
+    assert calls == [0.4]
+
+
+def test_long_names_are_cut_off_and_wrapped():
     assert shortened("bad") == "bad"
     assert shortened("applicant defaulted or was sent", 20) == "applicant defaulted…"
     assert len(shortened("x" * 50, 20)) == 20

@@ -70,7 +70,7 @@ def test_positive_label(y, pos_label, expected):
         ([0, 1], [0.2], None, "shape"),
         ([0, 1], [[0.8, 0.2], [0.1, 0.9]], None, "shape"),
         ([0, 1], [0.2, 0.3], 5, "pos_label=5"),
-        (["a", "a"], [0.2, 0.3], None, "say which class pos_label is"),
+        (["a", "a"], [0.2, 0.3], None, "set pos_label"),
         ([], [], None, "non-empty"),
     ],
 )

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.svm import SVC
 
-from svmproba.bootstrap.intervals import clopper_pearson
-from svmproba.evaluation import RateDisplay, class_mse, rate_curve, rates_at
+from svmproba.bootstrap.threshold import RateCurve
+from svmproba.evaluation import RateDisplay, class_mse, rate_curve
 from svmproba.evaluation._classifiers import rate_curve_on
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
@@ -50,9 +51,9 @@ def test_rates_have_exact_limits(members):
     display = RateDisplay.from_predictions(y, scores, confidence=0.8)
     positive, negative = (band.get_paths()[0].vertices[:, 1] for band in display.ax_.collections)
     for values, rate, n in ((positive, "tpr", sum(y == 1)), (negative, "tnr", sum(y == 0))):
-        found = getattr(display.curve, rate)
-        limits = clopper_pearson(np.rint(found * n), np.full(len(found), n), confidence=0.8)
-        assert np.isin(np.round(np.concatenate(limits), 9), np.round(values, 9)).all()
+        hits = np.rint(getattr(display.curve, rate) * n).astype(int)
+        limits = [binomtest(k, n).proportion_ci(0.8, method="exact") for k in hits]
+        assert np.isin(np.round(limits, 9), np.round(values, 9)).all()
 
 
 def test_scores_without_members_have_no_errors():
@@ -101,7 +102,7 @@ def test_out_of_bag_curve_of_an_ensemble(ensemble):
     assert display.value_at_threshold("tnr") == pytest.approx(model.oob_tnr_)
     assert display.threshold_line_.get_xdata()[0] == model.threshold_
     assert np.isin(model.rate_curve().threshold, display.curve.threshold).all()
-    assert display.n_records is None
+    assert display.n_samples is None
     assert len(display.ax_.collections) == 0
     assert display.class_names == ("no", "yes")
     assert display.ax_.get_xlabel() == "threshold of the scores, out of bag"
@@ -116,7 +117,7 @@ def test_new_records_are_measured_as_the_estimator_predicts_them(new_data, ensem
         assert [display.value_at_threshold(field) for field in FIELDS] == pytest.approx(
             [called[y == "yes"].mean(), 1 - called[y == "no"].mean(), plus, minus]
         )
-        assert display.n_records == (sum(y == "no"), sum(y == "yes"))
+        assert display.n_samples == (sum(y == "no"), sum(y == "yes"))
         assert len(display.ax_.collections) == 2
 
 
@@ -131,10 +132,8 @@ def test_calibrated_probabilities_stay(new_data, calibrated):
     plus, minus = class_mse(y, proba)
     assert (display.curve.mse_plus == plus).all()
     assert (display.curve.mse_minus == minus).all()
-    found = rates_at(y, proba, np.nextafter(display.curve.threshold, 2))
-    np.testing.assert_array_equal(display.curve.tpr, found.tpr)
     label = display.ax_.get_xlabel().replace("\n", " ")
-    assert label == "threshold of the probability, new records"
+    assert label == "threshold of the probability, new samples"
 
 
 def test_probabilities_at_a_threshold_are_not_above_it(new_data, calibrated):
@@ -163,6 +162,17 @@ def test_thresholds_of_their_own_are_not_marked(ensemble):
     display = RateDisplay.from_estimator(ensemble.with_rate(tpr=0.9, per_theta=True))
     assert display.threshold is None
     assert display.threshold_line_ is None
+
+
+def test_axis_shows_thresholds_at_exactly_one_percent():
+    """Left out is what calls over 99 % of one class rightly, and under 1 % of the other."""
+    tpr = np.array([1.0, 1.0, 0.99, 0.5, 0.01, 0.005, 0.0])
+    tnr = np.array([0.0, 0.005, 0.005, 0.5, 0.999, 0.999, 1.0])
+    unknown = np.full(7, np.nan)
+    curve = RateCurve(np.arange(7.0), tpr, tnr, unknown, unknown)
+    assert RateDisplay(curve).plot().ax_.get_xlim() == pytest.approx((2 - 0.1, 4 + 0.1))
+    mirrored = RateCurve(np.arange(7.0), tnr[::-1], tpr[::-1], unknown, unknown)
+    assert RateDisplay(mirrored).plot().ax_.get_xlim() == pytest.approx((2 - 0.1, 4 + 0.1))
 
 
 def test_axis_shows_the_thresholds_that_matter():

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix, precision_score, roc_curve
 
 from svmproba import BootstrapSVC
-from svmproba.bootstrap.votes import vote_shares
 from svmproba.evaluation import _rates, class_mse, rate_curve, rates_at
 
 
@@ -65,11 +64,12 @@ def test_rates_fall_with_the_threshold(records, thresholds):
     assert not (np.diff(found.tnr) < 0).any()
 
 
-def test_curve_of_one_score_equals_the_rates(scored):
+def test_curve_of_one_score_equals_the_roc_curve(scored):
     curve = rate_curve(*scored)
-    found = rates_at(*scored, curve.threshold)
-    np.testing.assert_allclose(curve.tpr, found.tpr)
-    np.testing.assert_allclose(curve.tnr, found.tnr)
+    fpr, tpr, thresholds = roc_curve(*scored, drop_intermediate=False)
+    np.testing.assert_array_equal(curve.threshold[:-1], thresholds[:0:-1])
+    np.testing.assert_allclose(curve.tpr, tpr[::-1])
+    np.testing.assert_allclose(curve.tnr, 1 - fpr[::-1])
     assert (curve.tpr[0], curve.tnr[0]) == (1, 0)
     assert (curve.tpr[-1], curve.tnr[-1]) == (0, 1)
     assert np.isnan(curve.mse_plus).all()
@@ -83,7 +83,7 @@ def test_curve_has_few_thresholds():
     assert (np.diff(curve.threshold) > 0).all()
 
 
-@pytest.mark.parametrize("block", [7, 2_000_000])
+@pytest.mark.parametrize("block", [7, 60, 2_000_000])
 def test_curve_of_members_counts_their_votes(monkeypatch, block):
     """At every threshold: decisions of the vote shares, and their errors; ties count half."""
     monkeypatch.setattr(_rates, "BLOCK", block)
@@ -92,7 +92,8 @@ def test_curve_of_members_counts_their_votes(monkeypatch, block):
     weights, thresholds = np.array([0.7, 0.3]), np.arange(-4.0, 5.0)
     curve = rate_curve(y, scores, weights=weights, thresholds=thresholds)
     for k, threshold in enumerate(thresholds):
-        share = np.round(weights @ vote_shares(np.moveaxis(scores, 1, 2), threshold), 12)
+        votes = ((scores > threshold) + 0.5 * (scores == threshold)).mean(axis=1)
+        share = np.round(weights @ votes, 12)
         assert (curve.mse_plus[k], curve.mse_minus[k]) == pytest.approx(class_mse(y, share))
         assert curve.tpr[k] == pytest.approx(np.mean(share[y == 1] >= 0.5))
         assert curve.tnr[k] == pytest.approx(np.mean(share[y == 0] < 0.5))
@@ -122,10 +123,10 @@ def test_curve_of_an_ensemble_equals_its_predictions():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rates_at([0, 1], [0.1], 0), "scores must hold one number for each record"),
+        (lambda: rates_at([0, 1], [0.1], 0), "scores must hold one number for each sample"),
         (lambda: rates_at([0, 1], [0.1, np.nan], 0), "scores must not hold NaN or infinite"),
         (lambda: rates_at([0, 1], [0.1, 0.2], np.nan), "threshold must not hold NaN"),
-        (lambda: rate_curve([0, 1], np.zeros((2, 3))), "scores must hold 2 records along"),
+        (lambda: rate_curve([0, 1], np.zeros((2, 3))), "scores must hold 2 samples along"),
         (lambda: rate_curve([0, 1], [0, 1], thresholds=[np.inf]), "thresholds must not hold"),
         (lambda: rate_curve([0, 1], np.zeros((3, 2)), weights=[1, 2]), "weights must hold one"),
         (lambda: rate_curve([0, 1], np.zeros((2, 2)), weights=[0, 0]), "positive sum"),

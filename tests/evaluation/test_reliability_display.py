@@ -22,8 +22,8 @@ def test_the_curve_is_drawn(data):
     (bars,) = display.histogram_ax_.containers
     assert sum(bar.get_height() for bar in bars) == 150
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert texts == ["reliable", "mine"]
-    (diagonal,) = (line for line in display.ax_.lines if line.get_label() == "reliable")
+    assert texts == ["calibrated", "mine"]
+    (diagonal,) = (line for line in display.ax_.lines if line.get_label() == "calibrated")
     np.testing.assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
     assert display.figure_ is display.ax_.figure
 
@@ -59,7 +59,7 @@ def test_without_histogram_and_on_shared_axes():
     assert ax.get_xlabel() == ""  # it stands below the histogram
     assert len(figure.axes) == 2
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["reliable", "first", "second"]
+    assert texts == ["calibrated", "first", "second"]
     alone = ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.7], histogram=False)
     assert alone.ax_.get_xlabel() == "predicted probability of 1"
 

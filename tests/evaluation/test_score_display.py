@@ -124,12 +124,12 @@ def test_scores_of_any_classifier(data):
 def test_moving_the_threshold_moves_line_and_rates():
     y, scores = [0, 0, 0, 1, 1], np.array([-2.0, -1.0, 0.5, 0.2, 1.0])
     display = ScoreHistogramDisplay.from_predictions(y, scores)
-    assert legend(display) == ("threshold at 0", ["0\nTNR 0.667, 2 of 3", "1\nTPR 1.000, 2 of 2"])
+    assert legend(display) == ("at threshold 0", ["0\nTNR 0.667, 2 of 3", "1\nTPR 1.000, 2 of 2"])
     before = heights(display.ax_)
     assert display.move_threshold(-1.5) is display
     assert list(display.threshold_line_.get_xdata()) == [-1.5, -1.5]
     assert legend(display) == (
-        "threshold at −1.5",
+        "at threshold −1.5",
         ["0\nTNR 0.333, 1 of 3", "1\nTPR 1.000, 2 of 2"],
     )
     assert heights(display.ax_) == before
@@ -177,7 +177,7 @@ def test_constant_scores_can_be_drawn():
 
 def test_one_class_can_be_drawn():
     display = ScoreHistogramDisplay.from_predictions([1, 1], [-1.0, 2.0])
-    assert legend(display)[1] == ["negative\nno records", "1\nTPR 0.500, 1 of 2"]
+    assert legend(display)[1] == ["negative\nno samples", "1\nTPR 0.500, 1 of 2"]
     assert np.isnan(display.rates[1])
 
 
@@ -203,5 +203,5 @@ def test_bars_leave_room_for_the_legend():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="scores must hold 2 records"):
+    with pytest.raises(ValueError, match="scores must hold 2 samples"):
         ScoreHistogramDisplay.from_predictions([0, 1], [1.0, 2.0, 3.0])

@@ -62,9 +62,9 @@ def test_votes_of_a_pipeline(data, pipeline):
 
 def test_bad_input_is_named(data, ensemble):
     X, y = data
-    with pytest.raises(ValueError, match="X must hold one record, got 2"):
+    with pytest.raises(ValueError, match="X must hold one sample, got 2"):
         VoteHistogramDisplay.from_estimator(ensemble, X[:2])
     with pytest.raises(ValueError, match="need a bootstrap ensemble"):
         VoteHistogramDisplay.from_estimator(SVC().fit(X, y), X[:1])
-    with pytest.raises(ValueError, match=r"one record, got shape \(2, 1\)"):
+    with pytest.raises(ValueError, match=r"one sample, got shape \(2, 1\)"):
         VoteHistogramDisplay.from_predictions([[1.0], [2.0]])

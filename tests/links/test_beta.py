@@ -6,7 +6,12 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from svmproba.links import BetaLink
-from svmproba.links._fitting import smoothed_targets
+
+
+def targets(positive):
+    """Smoothed targets, (n+ + 1) / (n+ + 2) and 1 / (n- + 2)."""
+    n_plus, n_minus = positive.sum(), (~positive).sum()
+    return np.where(positive, (n_plus + 1) / (n_plus + 2), 1 / (n_minus + 2))
 
 
 def sample(truth, n=400, seed=0):
@@ -25,7 +30,7 @@ TRUTHS = {
 def bounded_twin(scores, positive):
     """The same fit by a general minimiser with bounds."""
     q = expit(scores).clip(1e-6, 1 - 1e-6)
-    x1, x2, t = np.log(q), -np.log(1 - q), smoothed_targets(positive)
+    x1, x2, t = np.log(q), -np.log(1 - q), targets(positive)
 
     def loss(abc):
         u = abc[0] * x1 + abc[1] * x2 + abc[2]
@@ -64,8 +69,8 @@ def test_calibrated_probabilities_stay_as_they_are():
 
 
 @pytest.mark.parametrize("ends", [slice(0, 1), slice(0, 9)])
-def test_one_record_against_the_order_is_enough_to_warn(ends):
-    """A single record of either class: the positives have the lowest scores."""
+def test_one_sample_against_the_order_is_enough_to_warn(ends):
+    """A single sample of either class: the positives have the lowest scores."""
     scores, positive = np.linspace(-2, 2, 10), np.zeros(10, dtype=bool)
     positive[ends] = True
     with pytest.warns(UserWarning, match="probability falls with the score"):
@@ -77,7 +82,7 @@ def test_scores_against_the_labels_give_the_mean_target_and_a_warning():
     with pytest.warns(UserWarning, match="probability falls with the score"):
         link = BetaLink().fit(scores, positive)
     assert (link.a_, link.b_) == (0, 0)
-    np.testing.assert_allclose(link.predict(scores), smoothed_targets(positive).mean())
+    np.testing.assert_allclose(link.predict(scores), targets(positive).mean())
 
 
 def test_far_scores_are_clipped():

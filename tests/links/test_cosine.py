@@ -55,7 +55,7 @@ def test_cross_validation_smooths_a_flat_truth_more():
     assert CosineLink().fit(scores, positive).gamma_ < CosineLink().fit(scores, flat).gamma_
 
 
-def test_equal_up_to_the_order_of_the_records():
+def test_equal_up_to_the_order_of_the_samples():
     scores, positive = smooth(200)
     scores = scores.round(1)
     order = np.random.default_rng(1).permutation(200)
@@ -92,13 +92,13 @@ def test_constant_scores_give_the_base_rate():
 
 
 def test_a_single_class_is_certain():
-    with pytest.warns(UserWarning, match="All 20 records"):
+    with pytest.warns(UserWarning, match="All 20 calibration samples"):
         link = CosineLink().fit(np.linspace(-1, 1, 20), np.ones(20, bool))
     np.testing.assert_allclose(link.predict([-1, 0, 3]), 1, atol=1e-9)
 
 
-def test_one_record():
-    with pytest.warns(UserWarning, match="All 1 records"):
+def test_one_sample():
+    with pytest.warns(UserWarning, match="All 1 calibration samples"):
         link = CosineLink().fit([0.3], np.array([False]))
     np.testing.assert_allclose(link.predict([0.0]), 0, atol=1e-9)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from svmproba.links._coupling import couple
+from svmproba.links import couple
 
 
 def libsvm_iteration(pairwise, n_classes):
@@ -104,7 +104,7 @@ def test_certain_pairs_are_clipped_as_in_libsvm():
     np.testing.assert_allclose(couple([[1.0]])[0], [1 - 1e-7, 1e-7], rtol=1e-6)
 
 
-def test_many_records_in_blocks():
+def test_many_samples_in_blocks():
     pairwise = np.random.default_rng(3).random((40000, 6))
     p = couple(pairwise)
     np.testing.assert_allclose(p[[0, 12345, 39999]], couple(pairwise[[0, 12345, 39999]]))

@@ -116,7 +116,7 @@ def test_constant_scores_say_nothing():
 
 
 def test_a_single_class_gives_its_smoothed_share():
-    with pytest.warns(UserWarning, match="All 8 records"):
+    with pytest.warns(UserWarning, match="All 8 calibration samples"):
         link = CponLink().fit(SCORES, np.zeros(8, bool))
     np.testing.assert_allclose(link.predict([-1, 3]), 1 / 10)
 

@@ -55,7 +55,7 @@ def test_no_variance_makes_a_step(adjusted):
     np.testing.assert_array_equal(link.predict([-1e-9, 0.0, 1e-9]), [0.0, 0.5, 1.0])
 
 
-def test_two_records_make_a_step():
+def test_two_samples_make_a_step():
     link = GaussianLink().fit(np.array([-1.0, 2.0]), np.array([False, True]))
     np.testing.assert_array_equal(link.predict([-0.1, 0.0, 0.1]), [0.0, 0.5, 1.0])
 
@@ -74,7 +74,7 @@ def test_disagreement_is_warned_of():
 
 
 def test_a_single_class_gives_its_smoothed_share():
-    with pytest.warns(UserWarning, match="All 8 records"):
+    with pytest.warns(UserWarning, match="All 8 calibration samples"):
         link = GaussianLink().fit(SCORES, np.ones(8, bool))
     np.testing.assert_allclose(link.predict([-1, 3]), 9 / 10)
 

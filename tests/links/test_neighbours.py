@@ -79,5 +79,5 @@ def test_soft_labels_by_hand():
     assert soft_labels(X, positive, used, radius=0)[0].tolist() == [0, 0, 1, -1]
     assert soft_labels(X, positive, used, radius=1)[0] == pytest.approx([1 / 3, 1 / 3, 1 / 3, -1])
     assert soft_labels(X, positive, used, radius=9)[0].tolist() == [0, 0, 0, 0]
-    # The second nearest of the third record is tied: both records at distance 1 count.
+    # The second nearest of the third sample is tied: both samples at distance 1 count.
     assert soft_labels(X, positive, used, nearest=2)[0] == pytest.approx([0, 0, 1 / 3, 0])

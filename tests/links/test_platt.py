@@ -7,13 +7,18 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from svmproba.links import PlattLink
-from svmproba.links._fitting import smoothed_targets
+
+
+def targets(positive):
+    """Smoothed targets, (n+ + 1) / (n+ + 2) and 1 / (n- + 2)."""
+    n_plus, n_minus = positive.sum(), (~positive).sum()
+    return np.where(positive, (n_plus + 1) / (n_plus + 2), 1 / (n_minus + 2))
 
 
 def loss(AB, scores, positive):
     """The objective as it is written, term by term."""
     p = 1 / (1 + np.exp(AB[0] * scores + AB[1]))
-    t = smoothed_targets(positive)
+    t = targets(positive)
     return -np.sum(t * np.log(p) + (1 - t) * np.log(1 - p))
 
 
@@ -47,7 +52,7 @@ def test_separated_scores_reach_the_targets():
 
 
 def test_one_class_does_not_depend_on_the_score():
-    with pytest.warns(UserWarning, match="All 3 records of the calibration are positive"):
+    with pytest.warns(UserWarning, match="All 3 calibration samples are positive"):
         link = PlattLink().fit(np.array([-1.0, 0.0, 5.0]), np.ones(3, dtype=bool))
     assert abs(link.A_) < 1e-12
     np.testing.assert_allclose(link.predict(np.array([-9.0, 9.0])), 4 / 5)
@@ -88,7 +93,7 @@ def test_twin_scikit_learn():
 def test_first_order_conditions_and_equivariance(pairs, scale, shift):
     scores = np.array([s for s, _ in pairs], dtype=float)
     positive = np.array([y for _, y in pairs])
-    link, t = PlattLink().fit(scores, positive), smoothed_targets(positive)
+    link, t = PlattLink().fit(scores, positive), targets(positive)
     P = link.predict(scores)
     assert np.sum(P - t) == pytest.approx(0, abs=1e-6)
     assert np.sum(scores * (P - t)) == pytest.approx(0, abs=1e-5)

@@ -113,7 +113,7 @@ def test_weights_solve_their_problem(seed, shrinkage):
 
 def test_perfect_candidates_share_the_weight():
     positive = np.array([False, True])
-    np.testing.assert_allclose(convex_weights(np.array([[0.0, 1.0]] * 2), positive), 0.5)
+    np.testing.assert_allclose(convex_weights(np.array([[0.0, 1.0]] * 2), positive, 0.0), 0.5)
 
 
 def test_folds_hold_their_share_of_either_class_and_do_not_hang_on_the_order():

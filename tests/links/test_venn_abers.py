@@ -14,7 +14,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_si
 
 
 def fit_at(scores, labels, i):
-    """Isotonic fit at record i, ties pooled."""
+    """Isotonic fit at sample i, ties pooled."""
     _, group = np.unique(scores, return_inverse=True)
     weight = np.bincount(group)
     mean = np.bincount(group, weights=labels) / weight
@@ -59,7 +59,7 @@ def test_one_isotonic_fit_for_each_new_score(pairs):
     assert np.all(p0 <= p1)
 
 
-def test_many_records():
+def test_many_samples():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=2000)
     positive = rng.random(2000) < 1 / (1 + np.exp(-scores))
@@ -72,7 +72,7 @@ def test_many_records():
 @settings(max_examples=50, deadline=None)
 @pytest.mark.filterwarnings("ignore:All")
 def test_the_value_of_the_true_label_is_calibrated(pairs):
-    """Every record in turn is the new one: among equal values, their mean label is the value."""
+    """Every sample in turn is the new one: among equal values, their mean label is the value."""
     pairs = [*pairs, (4, True)]
     scores = np.array([s for s, _ in pairs], dtype=float)
     positive = np.array([y for _, y in pairs])

@@ -30,7 +30,7 @@ def test_count_is_the_bracket_of_the_sorted_signs(signs):
 
 @given(SIGNS, st.sampled_from(["bracket", "count"]))
 def test_swapped_labels_swap_the_probability(signs, readout):
-    """With labels swapped, the machine at the weight pi is minus the one at 1 - pi."""
+    """With labels swapped, the SVM at the weight pi is minus the one at 1 - pi."""
     weights = np.arange(1, len(signs) + 1) / (len(signs) + 1)
     P = read_probability(np.array(signs), weights, readout)
     swapped = read_probability(-np.array(signs)[::-1], weights, readout)
@@ -39,7 +39,7 @@ def test_swapped_labels_swap_the_probability(signs, readout):
 
 
 def test_count_is_the_rule_of_probsvm():
-    """Half the first weight, and the step of the grid for every machine that says plus."""
+    """Half the first weight, and the step of the grid for every positive score."""
     m = 20
     weights = np.arange(1, m) / m
     scores = np.random.default_rng(0).choice([-1.0, 1.0], (30, m - 1))
@@ -55,7 +55,7 @@ def test_even_weights(n, m):
 
 
 @pytest.mark.parametrize("parts_at_once", [1, 10])
-def test_machines_are_weighted_svms(parts_at_once, monkeypatch):
+def test_members_are_weighted_svms(parts_at_once, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     positive = X[:, 0] + rng.normal(size=60) > 0.3

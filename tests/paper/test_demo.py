@@ -27,7 +27,7 @@ def test_demo_end_to_end(tmp_path, capsys):
             assert min(image.size) > 600
             assert len(np.unique(np.asarray(image.convert("L")))) > 20
     page = (tmp_path / "new" / "out" / "report.html").read_text(encoding="utf-8")
-    assert "569 tumours, 212 of them" in page
+    assert "569 tumours: 212" in page
 
 
 def test_progress_on_a_terminal_and_in_a_file():

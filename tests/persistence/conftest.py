@@ -1,4 +1,4 @@
-"""Saved models, and a forger who changes them and computes the digest again."""
+"""Saved models, changes to model files, and sessions of ONNX graphs."""
 
 import hashlib
 import io
@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from svmproba import BootstrapSVC, save
+from svmproba import BootstrapSVC, save, to_onnx
 from svmproba.persistence import _archive
 
 
@@ -89,3 +89,41 @@ def forge(rewrite, to_npy):
         rewrite(path, of_members)
 
     return change_model
+
+
+@pytest.fixture(scope="session")
+def session():
+    """Load a graph into the runtime."""
+    runtime = pytest.importorskip("onnxruntime")
+
+    def load_graph(proto):
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 1
+        content = proto.SerializeToString()
+        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+    return load_graph
+
+
+@pytest.fixture(scope="session")
+def run(session):
+    """Labels and probabilities by the graph of a model."""
+
+    def run_graph(model, records, **options):
+        return session(to_onnx(model, **options)).run(["label", "probabilities"], {"X": records})
+
+    return run_graph
+
+
+@pytest.fixture(scope="session")
+def assert_equal(run):
+    """Compare the graph of a model with the model."""
+
+    def compare(model, records, **options):
+        labels, P = run(model, records, **options)
+        np.testing.assert_allclose(P, model.predict_proba(records), rtol=0, atol=1e-12)
+        expected = model.predict(records)
+        assert labels.shape == expected.shape
+        assert labels.tolist() == expected.tolist()
+
+    return compare

@@ -1,4 +1,4 @@
-"""Forged files: whatever they hold, no code of theirs runs and the interpreter goes on."""
+"""Forged files: they run no code, and the interpreter goes on."""
 
 import json
 import subprocess
@@ -8,13 +8,16 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from svmproba import BootstrapSVC, ModelFileError, ProbabilitySVC, load, save
 
 SMALL = {"Cs": [0.1, 1.0], "n_bootstraps": 30, "random_state": 0}
+
+
+def ensemble_of(tree):
+    return tree["BootstrapSVC"]["ensemble_"]["FittedEnsemble"]
 
 
 def refused(path, message):
@@ -33,8 +36,8 @@ HOSTILE = {
     "no function": ({"function": ["add"]}, "may not hold"),
     "type": ({"type": "os.system"}, "may not hold"),
     "types": ({"type": "ModelFileError"}, "may not hold"),
-    "dtype": ({"dtype": "f8,O"}, "not a type of arrays"),
-    "no dtype": ({"dtype": 3}, "not a type of arrays"),
+    "dtype": ({"dtype": "f8,O"}, "not a dtype"),
+    "no dtype": ({"dtype": 3}, "not a dtype"),
     "reference": ({"__id__": 3, "content": None}, "without a kind"),
     "no kind": ({}, "without a kind"),
     "two kinds": ({"tuple": [], "list": []}, "without a kind"),
@@ -42,7 +45,7 @@ HOSTILE = {
     "dict of attributes": ({"dict": {"a": 1}}, "not a dict"),
     "half a pair": ({"dict": [["a"]]}, "not a dict"),
     "key that is a list": ({"dict": [[[], 1]]}, "with keys of list"),
-    "keys twice": ({"dict": [["a", 1], ["a", 2]]}, "two keys that are the same"),
+    "keys twice": ({"dict": [["a", 1], ["a", 2]]}, "repeated key"),
     "slice": ({"slice": [0, 1, "x"]}, "slice of whole numbers"),
     "short slice": ({"slice": [0, 1]}, "list of 3"),
     "number": ({"float": "1_0"}, "not a number"),
@@ -50,15 +53,15 @@ HOSTILE = {
     "tuple": ({"tuple": "abc"}, "not a list"),
     "array of other kinds": ({"objects": [[1], [{"tuple": []}]]}, "an array of tuple"),
     "array of arrays": ({"objects": [[1], [{"objects": [[1], [{"dict": []}]]}]]}, "array of dict"),
-    "shape": ({"objects": [[2, -1], ["a", "b"]]}, "whole ones"),
+    "shape": ({"objects": [[2, -1], ["a", "b"]]}, "whole numbers"),
     "short shape": ({"objects": [[3], ["a", "b"]]}, "does not make a model"),
     "array that is missing": ({"array": 999}, "missing from the file"),
     "array by name": ({"array": "0"}, "missing from the file"),
     "array by truth value": ({"array": True}, "missing from the file"),
-    "step inside": ({"StandardScaler": {}}, "has no place there"),
-    "model inside": ({"BootstrapSVC": {}}, "has no place there"),
+    "step inside": ({"StandardScaler": {}}, "not allowed there"),
+    "model inside": ({"BootstrapSVC": {}}, "not allowed there"),
     "object without attributes": ({"PlattLink": [1]}, "without attributes"),
-    "link by its constructor": ({"SollichLink": {"C": -1}}, "C must be a positive|no place"),
+    "link by its constructor": ({"SollichLink": {"C": -1}}, "C must be a positive|not allowed"),
     "twister": ({"RandomState": [0, 0, 0, 0.0]}, "Mersenne twister"),
 }
 
@@ -76,7 +79,7 @@ def test_hostile(name, place, saved, forge, tmp_path, monkeypatch):
         if place == "root":
             return evil
         if place == "attribute":
-            attributes["_jackknife"] = evil
+            ensemble_of(tree)["jackknife"] = evil
         elif place == "parameter":
             attributes["class_weight"] = {"dict": [["a", {"tuple": [evil]}]]}
         else:
@@ -136,14 +139,14 @@ def test_attributes_that_would_replace_methods(name, piped, forge):
         scaler[name] = {"function": "add"}
 
     forge(piped, add)
-    refused(piped, "which is no attribute of StandardScaler")
+    refused(piped, "which is not an attribute of StandardScaler")
 
 
 def test_replaced_methods_are_not_saved(data, path):
     scaler = StandardScaler()
     scaler.inverse_transform = np.add
     model = make_pipeline(scaler, ProbabilitySVC("wahba", Cs=[1.0])).fit(*data)
-    with pytest.raises(ModelFileError, match="'inverse_transform', which is no attribute"):
+    with pytest.raises(ModelFileError, match="'inverse_transform', which is not an attribute"):
         save(model, path)
 
 
@@ -176,31 +179,13 @@ def test_attributes_that_the_class_does_not_have(saved, forge):
     refused(saved, "extra_")
 
 
-def test_a_place_beyond_the_twister(data, path, forge):
-    """NumPy would draw random numbers from memory that is not the generator's."""
-    X, y = data
-    model = BootstrapSVC(**SMALL | {"random_state": np.random.RandomState(3)})
-    save(model.fit(X, y), path)
-
-    def change(tree, arrays):
-        assert 0 <= tree["BootstrapSVC"]["random_state"]["RandomState"][1] <= 624
-        tree["BootstrapSVC"]["random_state"]["RandomState"][1] = 625
-
-    forge(path, change)
-    refused(path, "random_state is no state of a Mersenne twister")
-
-
-def members_of(tree):
-    return tree["BootstrapSVC"]["ensemble_"]["FittedEnsemble"]["members"]["Members"]
-
-
 def test_blocks_of_unequal_size(data, path, forge):
     """Three values of C for one gamma and one for the other: as many members as two and two."""
     X, y = data
     save(BootstrapSVC(kernel="rbf", gammas=[0.1, 0.5], **SMALL).fit(X, y), path)
 
     def move(tree, arrays):
-        _maps, columns, _, means = members_of(tree)
+        _maps, columns, _, means = ensemble_of(tree)["members"]["Members"]
         for blocks, width in ((columns, 30), (means, 1)):
             first, second = (block["array"] for block in blocks)
             moved = np.resize(arrays[second], (len(arrays[first]), width))
@@ -209,121 +194,6 @@ def test_blocks_of_unequal_size(data, path, forge):
 
     forge(path, move)
     refused(path, r"columns\[0\] has shape")
-
-
-SPOILED = {
-    "outside": (lambda data, indices, indptr: indices.put(0, 10**6), "allowed are 0 to"),
-    "negative": (lambda data, indices, indptr: indices.put(0, -1), "indices go from -1"),
-    "falling": (lambda data, indices, indptr: indptr.put(1, 10**6), "indptr does not rise"),
-    "begins late": (lambda data, indices, indptr: indptr.put(0, 1), "indptr does not rise"),
-}
-
-
-@pytest.mark.parametrize("name", SPOILED)
-def test_sparse_tables_that_lead_outside(name, data, path, forge):
-    X, y = data
-    save(BootstrapSVC(kernel="rbf", **SMALL).fit(sparse.csr_matrix(X), y), path)
-
-    def spoil(tree, arrays):
-        basis = members_of(tree)[0][0]["FeatureMap"]["basis"]
-        SPOILED[name][0](*(arrays[number] for number in basis["csr_array"][1:]))
-
-    forge(path, spoil)
-    refused(path, SPOILED[name][1])
-
-
-@pytest.mark.parametrize(
-    ("part", "change", "message"),
-    [
-        (1, lambda data: data[:-1], "indptr does not rise"),
-        (1, lambda data: data.astype(complex), "other arrays than numbers"),
-        (1, lambda data: data[:, np.newaxis], "data have 2 axes"),
-        (2, lambda indices: indices.astype(np.int16), "other arrays than numbers"),
-        (2, lambda indices: indices.astype(np.int64), "other arrays than numbers"),
-        (2, lambda indices: indices[:-1], "indices is no array of"),
-        (3, lambda indptr: indptr[:-1], "indptr is no array of"),
-    ],
-)
-def test_sparse_tables_of_wrong_arrays(part, change, message, data, path, forge):
-    X, y = data
-    save(BootstrapSVC(kernel="rbf", **SMALL).fit(sparse.csr_matrix(X), y), path)
-
-    def spoil(tree, arrays):
-        basis = members_of(tree)[0][0]["FeatureMap"]["basis"]
-        number = basis["csr_array"][part]
-        arrays[number] = change(arrays[number])
-
-    forge(path, spoil)
-    refused(path, message)
-
-
-ENCODER = {
-    "narrow": ("_n_features_outs", [2, 1], "_n_features_outs"),
-    "one column": ("_n_features_outs", [3], "other columns"),
-    "text": ("_n_features_outs", ["3", 3], "_n_features_outs"),
-    "dropped beyond": ("_drop_idx_after_grouping", {"objects": [[2], [99, None]]}, "_drop_idx"),
-    "dropped before": ("_drop_idx_after_grouping", {"objects": [[2], [-5, None]]}, "_drop_idx"),
-    "dropped text": ("_drop_idx_after_grouping", {"objects": [[2], ["x", None]]}, "_drop_idx"),
-    "no categories": ("categories_", [], "other columns"),
-    "categories of text": ("categories_", ["abc", "abc"], "no arrays"),
-    "rare": ("_infrequent_enabled", True, "cannot be checked"),
-}
-
-
-def forge_encoder(path, forge, data, encoder, change, words=True):
-    values = np.where(data[0][:, :2] > 0.5, 2.0, np.where(data[0][:, :2] < -0.5, 0.0, 1.0))
-    values = np.array(["low", "middle", "high"])[values.astype(int)] if words else values
-    model = make_pipeline(encoder, ProbabilitySVC("wahba", Cs=[1.0])).fit(values, data[1])
-    save(model, path)
-    load(path)
-    forge(path, lambda tree, arrays: change(steps_of(tree)[0]["OneHotEncoder"], arrays))
-
-
-def steps_of(tree):
-    return [step["tuple"][1] for step in tree["Pipeline"]["steps"]]
-
-
-@pytest.mark.parametrize("name", ENCODER)
-@pytest.mark.parametrize("drop", [None, "first"])
-def test_encoders_that_write_outside(name, drop, data, path, forge):
-    """SciPy would write categories beyond the columns of its table."""
-    attribute, value, message = ENCODER[name]
-
-    def change(encoder, arrays):
-        encoder[attribute] = value
-
-    forge_encoder(path, forge, data, OneHotEncoder(drop=drop, sparse_output=False), change)
-    refused(path, message)
-
-
-def test_categories_that_fall(data, path, forge):
-    """Bisection gives a place after the last of them."""
-
-    def change(encoder, arrays):
-        number = encoder["categories_"][1]["array"]
-        arrays[number] = arrays[number][::-1]
-
-    forge_encoder(path, forge, data, OneHotEncoder(sparse_output=False), change, words=False)
-    refused(path, "do not rise")
-
-
-@pytest.mark.parametrize("name", ["mapping", "shift", "group", "enabled"])
-def test_rare_categories_that_lead_outside(name, data, path, forge):
-    def change(encoder, arrays):
-        mappings = encoder["_default_to_infrequent_mappings"]
-        number = mappings[0]["array"]
-        if name == "mapping":
-            arrays[number] = arrays[number][1:]
-        elif name == "shift":
-            arrays[number] = arrays[number] + 5
-        elif name == "group":
-            mappings[0] = None
-        else:
-            encoder["_infrequent_enabled"] = False
-
-    encoder = OneHotEncoder(min_frequency=40, sparse_output=False)
-    forge_encoder(path, forge, data, encoder, change)
-    refused(path, "_n_features_outs|has shape|other rare")
 
 
 FUZZ = """

@@ -1,126 +1,106 @@
-"""Links of all pairs of classes, and how good the probabilities are that they make."""
+"""Links of all pairs of classes, and measures of their probabilities."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
-from svmproba.bootstrap.votes import two_columns
-from svmproba.estimators._cross_fit import Records, class_scores
+from svmproba.estimators._pairs import Samples, join_pairs
 from svmproba.estimators._validation import Floats
-from svmproba.links import (
-    BetaLink,
-    CosineLink,
-    CponLink,
-    GaussianLink,
-    IsotonicLink,
-    ModeratedLink,
-    PlattLink,
-    SollichLink,
-    VennAbersLink,
-    WahbaLink,
-    couple,
-)
+from svmproba.links._choose import BY_NAME
 
-LINKS: dict[str, Callable[..., Any]] = {
-    "platt": PlattLink,
-    "wahba": WahbaLink,
-    "gaussian": GaussianLink,
-    "cosine": CosineLink,
-    "cpon": CponLink,
-    "sollich": SollichLink,
-    "moderated": ModeratedLink,
-    "isotonic": IsotonicLink,
-    "beta": BetaLink,
-    "venn_abers": VennAbersLink,
-}
+_OF_ENSEMBLES = ("quadratic", "spline", "stack", "auto")
+LINKS = tuple(name for name in BY_NAME if name not in _OF_ENSEMBLES)
 SELECTIONS = ("accuracy", "log_loss", "brier")
-#: Standard errors below one half from which the area under the ROC curve is no accident. Held-out
-#: scores of noise are below it on average: a record left out makes its class rarer.
+#: Standard errors by which the area under the ROC curve must fall below one half to be warned of.
+#: Held-out scores of noise are below it on average: a sample left out makes its class rarer.
 _CLEARLY = 5.0
-#: Probabilities are kept so far from 0 where their logarithm is taken.
+#: Least probability of which a logarithm is taken.
 LEAST = 1e-15
 
 
 def make_link(name: str, C: float, params: dict[str, Any] | None) -> Any:
-    """Unfitted link; Sollich's is given the machine's C."""
+    """Unfitted link; Sollich's is given the C of the SVM."""
     own = {"C"} if name == "sollich" else set()
-    allowed = sorted(set(inspect.signature(LINKS[name]).parameters) - own)
+    allowed = sorted(set(inspect.signature(BY_NAME[name]).parameters) - own)
     unknown = sorted(set(params or {}) - set(allowed))
     if unknown:
         raise ValueError(
             f"link_params of link={name!r} must be among {allowed!r}, got {unknown!r}."
         )
-    return LINKS[name](**(params or {}), **dict.fromkeys(own, C))
+    return BY_NAME[name](**(params or {}), **dict.fromkeys(own, C))
 
 
 def fit_links(
-    name: str, params: dict[str, Any] | None, records: Records, scores: Floats, C: float
+    name: str, params: dict[str, Any] | None, samples: Samples, scores: Floats, C: float
 ) -> list[Any]:
-    """Fit one link for every pair to the held-out scores (n_pairs, n) of its members."""
-    links = []
+    """Fit one link for every pair to the held-out scores (n_pairs, n) of its samples."""
     with warnings.catch_warnings():
-        # Of few or of hopeless records some fall with the score by chance, see `warn_of_order`.
+        # With few samples some links fall with the score by chance, see `warn_of_order`.
         warnings.simplefilter("ignore")
-        for pair, of_pair in zip(records.pairs, scores, strict=True):
-            here, positive = records.members(pair)
-            links.append(make_link(name, C, params).fit(of_pair[here], positive))
-    return links
+        return [
+            make_link(name, C, params).fit(of_pair[pair.places], pair.positive)
+            for pair, of_pair in zip(samples.by_pair(), scores, strict=True)
+        ]
 
 
-def warn_of_order(records: Records, scores: Floats) -> None:
+def warn_of_order(samples: Samples, scores: Floats) -> None:
     """Warn where held-out scores (n_pairs, n) order a pair of classes clearly the wrong way."""
-    for pair, of_pair in zip(records.pairs, scores, strict=True):
-        here, positive = records.members(pair)
-        n_plus = int(positive.sum())
-        n_minus = len(here) - n_plus
-        rank_sum = rankdata(of_pair[here])[positive].sum()
+    for k, (pair, of_pair) in enumerate(zip(samples.by_pair(), scores, strict=True)):
+        n_plus = int(pair.positive.sum())
+        n_minus = len(pair.places) - n_plus
+        rank_sum = rankdata(of_pair[pair.places])[pair.positive].sum()
         auc = (rank_sum / n_plus - (n_plus + 1) / 2) / n_minus
-        # Standard error of the Mann-Whitney statistic where the scores know nothing.
+        # Standard error of the Mann-Whitney statistic for scores without information.
         error = np.sqrt((n_plus + n_minus + 1) / (12 * n_plus * n_minus))
         if auc < 0.5 - _CLEARLY * error:
-            minus, plus = records.classes[list(pair)].tolist()
+            minus, plus = samples.classes[list(samples.pairs[k])].tolist()
             warnings.warn(
                 f"Held-out scores order the classes {minus!r} and {plus!r} the wrong way (area "
-                f"under the ROC curve {auc:.2f}): the link is fitted to machines that fail.",
+                f"under the ROC curve {auc:.2f}), so the probabilities cannot be trusted.",
                 UserWarning,
                 stacklevel=4,
             )
 
 
-def measure(links: list[Any], records: Records, scores: Floats) -> dict[str, float]:
-    """Measure held-out scores.
+def class_scores(scores: Floats, n_classes: int) -> Floats:
+    """Scores (n, n_classes) from those of all pairs (n, n_pairs), positive for the second class.
 
-    Parameters
-    ----------
-    links : list of links
-        One a pair. Those that read more than the score are given the score alone.
-    records : Records
-        The training records.
-    scores : ndarray, shape (n_pairs, n)
-        Their held-out scores.
-
-    Returns
-    -------
-    dict of str to float
-        Accuracy of the scores, log loss of the probabilities, and their Brier score: half the
-        squared distance from the label, which for two classes is one squared error a record.
+    The number of pairs that vote for the class, plus the squashed sum of its scores, less than a
+    third in size, as in scikit-learn's ``SVC(decision_function_shape="ovr")``.
     """
-    n_classes, n = len(records.classes), len(records.place)
-    pairwise = np.column_stack([g.predict(s) for g, s in zip(links, scores, strict=True)])
+    votes, sums = np.zeros((2, len(scores), n_classes))
+    for column, (i, j) in zip(scores.T, combinations(range(n_classes), 2), strict=True):
+        votes[:, i] += column <= 0
+        votes[:, j] += column > 0
+        sums[:, i] -= column
+        sums[:, j] += column
+    return votes + sums / (3 * (np.abs(sums) + 1))
+
+
+def measure(links: list[Any], samples: Samples, scores: Floats) -> dict[str, float]:
+    """Measures of held-out scores (n_pairs, n): accuracy, log loss and Brier score.
+
+    Accuracy is that of the scores, the losses are those of the probabilities that the links make of
+    the scores alone. The Brier score is half the squared distance from the label, which for two
+    classes is one squared error per sample.
+    """
+    n_classes, n = len(samples.classes), len(samples.label)
+    of_pairs = np.column_stack([g.predict(s) for g, s in zip(links, scores, strict=True)])
+    P = join_pairs(of_pairs, samples.pairs)
     if n_classes == 2:
-        minus, plus = records.pairs[0]
-        chosen, P = np.where(scores[0] >= 0, plus, minus), two_columns(pairwise[:, 0], plus)
+        minus, plus = samples.pairs[0]
+        chosen = np.where(scores[0] >= 0, plus, minus)
     else:
-        chosen, P = class_scores(scores.T, n_classes).argmax(axis=1), couple(1 - pairwise)
-    label = np.arange(n_classes) == records.place[:, np.newaxis]
+        chosen = class_scores(scores.T, n_classes).argmax(axis=1)
+    label = np.arange(n_classes) == samples.label[:, np.newaxis]
     return {
-        "accuracy": float(np.mean(chosen == records.place)),
+        "accuracy": float(np.mean(chosen == samples.label)),
         "log_loss": float(-np.log(P[label].clip(LEAST)).mean()),
         "brier": float(np.square(P - label).sum() / (2 * n)),
     }

@@ -1,4 +1,4 @@
-"""How uncertain scores are, for the links that read more than one score a record."""
+"""Uncertainty of scores, for the links that read more than one score per sample."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from scipy.special import ndtri
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.estimators._validation import Floats
 from svmproba.links._sollich import margin_variance
-from svmproba.links._sollich_posterior import hinge_log_likelihood, sample_posterior
+from svmproba.links._sollich_posterior import sample_posterior
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows, kernel_diagonal
 
-#: The records on the margin are told from the others by a machine with this gap.
+#: Duality gap of the SVM that tells which samples are on the margin, and distance from it.
 _SHARP, _ON_MARGIN = 1e-10, 1e-4
 
 
-class Machine(NamedTuple):
-    """One machine and the records it was trained on."""
+class Trained(NamedTuple):
+    """One SVM and the samples it was trained on."""
 
     rows: Rows
     signs: Floats
@@ -32,10 +32,10 @@ class Machine(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Rows of the records on the margin (m, d), or coefficients of draws (n_draws, d).
+    """Rows of the samples on the margin (m, d), or coefficients of draws (n_draws, d).
 
-    `intercept` and `noise` (n_draws,) belong to the draws; the noise is standard normal, for what
-    new records have outside the span of the rows.
+    `intercept` and `noise` (n_draws,) belong to the draws; the noise is standard normal, for the
+    part of new samples outside the span of the rows.
     """
 
     coef: Floats
@@ -43,64 +43,49 @@ class Spread(NamedTuple):
     noise: Floats
 
 
-def fit_spread(link: Any, machine: Machine, rng: np.random.Generator) -> Spread | None:
-    """Find what the link needs beside the score; None where it needs nothing."""
+def fit_spread(link: Any, svm: Trained, rng: np.random.Generator) -> Spread | None:
+    """Find what the link needs beside the score; None if nothing."""
     if link.reads == "mixed":
         return None
     nothing = np.empty(0)
     if link.reads == "margin":
-        return Spread(_margin_rows(machine), nothing, nothing)
+        return Spread(_margin_rows(svm), nothing, nothing)
     if link.reads == "bootstrap":
-        counts, _ = draw_bags(link.n_bootstraps, machine.signs > 0, rng)
-        bags = _fit(machine, counts, 1e-3)
+        counts, _ = draw_bags(link.n_bootstraps, svm.signs > 0, rng)
+        bags = _fit(svm, counts, 1e-3)
         return Spread(bags.coef[0], bags.intercept[0], nothing)
-    bounds = machine.C if machine.weight is None else machine.C * machine.weight
+    bounds = svm.C if svm.weight is None else svm.C * svm.weight
     draws = sample_posterior(
-        _dense(machine.rows),
-        hinge_log_likelihood(machine.signs, bounds),
+        _dense(svm.rows),
+        svm.signs,
+        bounds,
+        np.append(svm.coef, svm.intercept),
         bias_scale=link.bias_scale,
         n_draws=link.n_draws,
         rng=rng,
-        start=np.append(machine.coef, machine.intercept),
     )
     even = (np.arange(len(draws)) + 0.5) / len(draws)
     return Spread(draws[:, :-1], draws[:, -1], ndtri(rng.permutation(even)))
 
 
-def _fit(machine: Machine, counts: Any, tol: float) -> Any:
-    grid = np.array([machine.C])
-    return fit_ensemble(machine.rows, machine.signs, counts, grid, weight=machine.weight, tol=tol)
+def _fit(svm: Trained, counts: Any, tol: float) -> Any:
+    grid = np.array([svm.C])
+    return fit_ensemble(svm.rows, svm.signs, counts, grid, weight=svm.weight, tol=tol)
 
 
-def _margin_rows(machine: Machine) -> Floats:
-    """Rows of the records whose multipliers lie strictly between their bounds."""
-    sharp = _fit(machine, np.ones((1, len(machine.signs)), dtype=np.uint8), _SHARP)
-    scores = machine.rows @ sharp.coef[0, 0] + sharp.intercept[0, 0]
-    return _dense(machine.rows[np.abs(machine.signs * scores - 1) < _ON_MARGIN])
+def _margin_rows(svm: Trained) -> Floats:
+    """Rows of the samples whose multipliers lie strictly between their bounds."""
+    sharp = _fit(svm, np.ones((1, len(svm.signs)), dtype=np.uint8), _SHARP)
+    scores = svm.rows @ sharp.coef[0, 0] + sharp.intercept[0, 0]
+    return _dense(svm.rows[np.abs(svm.signs * scores - 1) < _ON_MARGIN])
 
 
 def link_proba(
     link: Any, scores: Floats, rows: Rows, rest: Floats, spread: Spread | None
 ) -> Floats:
-    """Probability of the second class of a pair.
+    """Probability (n,) of the second class of a pair for scores (n,) and rows (n, d) of samples.
 
-    Parameters
-    ----------
-    link : link
-        Fitted link.
-    scores : ndarray, shape (n,)
-        Scores of the machine.
-    rows : ndarray or CSR, shape (n, d)
-        Rows of the records.
-    rest : ndarray, shape (n,)
-        See `kernel_rest`.
-    spread : Spread or None
-        What `fit_spread` found.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Probabilities.
+    `rest` (n,) comes from `kernel_rest`, `spread` from `fit_spread`.
     """
     if spread is None:
         P: Floats = link.predict(scores)
@@ -117,10 +102,10 @@ def link_proba(
 
 
 def kernel_rest(feature_map: FeatureMap, X: Rows, rows: Rows) -> Floats:
-    """Kernel values of records with themselves less those of their rows, (n,).
+    """Kernel values (n,) of samples with themselves less those of their rows.
 
-    Zero for the linear kernel, and where the kernel has no value of its own for a new record
-    (precomputed) or is not the one in use (the positive part of an indefinite one).
+    Zero for the linear kernel, for a precomputed one, which has no such value of a new sample, and
+    for one that may be indefinite, of which only the positive part is in use.
     """
     if feature_map.kernel not in ("rbf", "poly"):
         return np.zeros(X.shape[0])

@@ -1,24 +1,19 @@
-"""Probabilities from a sequence of class-weighted support vector machines (Wang et al.)."""
+"""Probabilities from a sequence of class-weighted SVMs (Wang et al.)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from numpy.typing import ArrayLike
 
-from svmproba.estimators._costs import DecisionMixin
-from svmproba.estimators._cross_fit import Pair, Records, deal_folds, encode_records
+from svmproba.estimators._cross_fit import deal_folds
 from svmproba.estimators._doubts import warn_of_gaps
+from svmproba.estimators._pairs import Bools, PairSamples, Samples, join_pairs
+from svmproba.estimators._pairwise_svc import PairwiseSVC
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
-from svmproba.estimators._tuning import (
-    PairwiseMixin,
-    check_tuning_parameters,
-)
 from svmproba.estimators._validation import (
-    KERNEL_PARAMETERS,
     Floats,
     as_generator,
     check_gammas,
@@ -27,16 +22,14 @@ from svmproba.estimators._validation import (
 )
 from svmproba.links._weight_path import READOUTS, even_weights, fit_weight_paths, read_probability
 from svmproba.solvers.ensemble import Ensemble
-from svmproba.solvers.features import FeatureMap, fit_features
+from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
 
 SELECTIONS = ("log_loss", "brier", "accuracy")
 
-Bools = NDArray[np.bool_]
-
 
 def check_weights(weights: Any, n: int) -> Floats:
-    """Distinct class weights in increasing order; None gives an even grid for n records."""
+    """Distinct class weights in increasing order; None gives an even grid for n samples."""
     if weights is None:
         return even_weights(n)
     try:
@@ -51,17 +44,17 @@ def check_weights(weights: Any, n: int) -> Floats:
 
 
 def measures(P: Floats, positive: Bools) -> Floats:
-    """Log loss, squared error and rightness of each probability, shape (3, n), as SELECTIONS."""
+    """Log loss, squared error and correctness of each probability, (3, n), as SELECTIONS."""
     of_label = np.where(positive, P, 1 - P)
     right = (P >= 0.5) == positive
     return np.array([-np.log(of_label), (1 - of_label) ** 2, right])
 
 
 @document_parameters
-class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, BaseEstimator):
-    r"""Probabilities from where class-weighted support vector machines change their mind.
+class WeightedProbabilitySVC(PairwiseSVC):
+    r"""Probabilities from the signs of class-weighted support vector machines.
 
-    For weights :math:`0<\pi_1<\dots<\pi_m<1` one SVM each is fitted,
+    One SVM is fitted for each of the weights :math:`0<\pi_1<\dots<\pi_m<1`,
 
     .. math::
         f_j=\arg\min\ \tfrac12\|w\|^2+2C\Big[(1-\pi_j)\sum_{y_i=+}\xi_i+\pi_j\sum_{y_i=-}\xi_i\Big],
@@ -72,12 +65,12 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
     .. math::
         P(+|x)=\tfrac12\big(\max\{\pi_j:f_j(x)>0\}+\min\{\pi_j:f_j(x)<0\}\big),
 
-    with :math:`\pi=0` always plus and :math:`\pi=1` always minus. Nothing is assumed of the
-    distribution of scores, and with a kernel rich enough to follow
-    :math:`\mathrm{sgn}(P(+|x)-\pi_j)`, such as rbf, the estimate is consistent. The linear kernel
-    is not: even where the log odds are linear in x, the line of least hinge loss at
-    :math:`\pi_j\ne\frac12` is not the line :math:`P(+|x)=\pi_j`, and a small error stays however
-    many records there are. More than two classes have one such sequence a pair, and the pairwise
+    where the sign is plus at :math:`\pi=0` and minus at :math:`\pi=1`. The method assumes nothing
+    about the distribution of scores. With a kernel rich enough to represent
+    :math:`\mathrm{sgn}(P(+|x)-\pi_j)`, such as rbf, the estimate is consistent. With the linear
+    kernel it is not: even where the log odds are linear in x, the line of least hinge loss at
+    :math:`\pi_j\ne\frac12` is not the line :math:`P(+|x)=\pi_j`, and a small error remains with any
+    number of samples. More than two classes have one such sequence per pair, and the pairwise
     probabilities are coupled [2]_.
 
     Parameters
@@ -106,7 +99,7 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
         The class weights :math:`\pi_j`.
     cv_results_ : dict of ndarray, each of shape (n_theta,)
         ``"C"``, ``"gamma"``, and the held-out ``"log_loss"``, ``"brier"`` and ``"accuracy"``, means
-        over the records of all pairs; NaN where there is one value of C and gamma only.
+        over the samples of all pairs; NaN where there is one value of C and gamma only.
     best_index_ : int
         Place of the values chosen.
     C_, gamma_ : float
@@ -117,7 +110,7 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
     intercept_ : ndarray, shape (n_pairs, n_weights)
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs, n_weights)
-        Relative duality gaps, bounds on how far the machines are from their optima.
+        Relative duality gaps, bounds on how far the SVMs are from their optima.
     proba_threshold_ : float
         Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
     costs_ : dict of str to float, or None
@@ -129,18 +122,18 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
 
     Notes
     -----
-    *What is published.* The sequence of machines, the formula above, the grid of about
-    :math:`\sqrt n` weights and tuning by the log loss (the authors' generalised Kullback–Leibler
-    loss) are Wang, Shen & Liu's, given from memory of the paper. ``"count"`` is the rule in the
-    source of the R package probsvm. The even m, the bound of 100, other measures to choose C
-    and the pairs of classes are ours. There is no exact path in :math:`\pi` as in probsvm: each
-    machine is solved to the duality gap `tol`, along a path in C.
+    *What is published.* The sequence of SVMs, the formula above, the grid of about :math:`\sqrt n`
+    weights and tuning by the log loss (the authors' generalised Kullback–Leibler loss) are Wang,
+    Shen & Liu's, given from memory of the paper. ``"count"`` is the rule in the source of the R
+    package probsvm. The even m, the bound of 100, other measures to choose C and the pairs of
+    classes are ours. There is no exact path in :math:`\pi` as in probsvm: each SVM is solved to the
+    duality gap `tol`, along a path in C.
 
-    *Weights.* `sample_weight` multiplies C for its record, and its loss in cross-validation. There
+    *Weights.* `sample_weight` multiplies C for its sample, and its loss in cross-validation. There
     is no ``class_weight``: class weights are the method, and others would shift the probability.
 
     There is no ``decision_function``: no single score has the order of the probabilities.
-    `weight_scores` gives the scores of all machines.
+    `member_scores` gives the scores of all SVMs.
 
     References
     ----------
@@ -200,138 +193,79 @@ class WeightedProbabilitySVC(PairwiseMixin, DecisionMixin, ClassifierMixin, Base
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> WeightedProbabilitySVC:
-        """Choose C and fit one machine for each class weight.
+        """Choose C and fit one SVM for each class weight.
 
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Training records; their kernel values (n_samples, n_samples) if precomputed.
+            Training samples; their kernel values (n_samples, n_samples) if precomputed.
         y : array-like, shape (n_samples,)
             Labels, two classes or more.
         sample_weight : array-like, shape (n_samples,), optional
-            Factor on C for each record; a record of weight 0 counts as absent.
+            Factor on C for each sample; a sample of weight 0 counts as absent.
 
         Returns
         -------
         self : WeightedProbabilitySVC
             Fitted estimator.
         """
-        Cs = check_tuning_parameters(self)
+        Cs = self._check_tuning()
         check_option("readout", self.readout, READOUTS)
         check_option("C_selection", self.C_selection, SELECTIONS)
-        rows, labels = check_records(self, X, y, order="C")
-        pairwise = self.kernel == "precomputed"
-        data = encode_records(rows, labels, sample_weight, None, self.pos_label, pairwise=pairwise)
-        gammas = check_gammas(self.gammas, self.kernel, data.X)
-        self.classes_, self._pairs = data.classes, data.pairs
-        self.proba_threshold_, self.costs_ = 0.5, None
-        self._present = None if len(data.present) == data.n_given else data.present
-        self.weights_ = check_weights(self.weights, len(data.place))
-        self._feature_map, mapped = self._choose(data, Cs, gammas)
-        everything, C = np.ones((1, len(data.place)), dtype=np.bool_), np.array([self.C_])
-        fits = [self._fit_pair(mapped, data, pair, everything, C)[0] for pair in data.pairs]
+        checked, labels = check_records(self, X, y, order="C")
+        samples = self._encode(checked, labels, sample_weight)
+        gammas = check_gammas(self.gammas, self.kernel, samples.X)
+        self.weights_ = check_weights(self.weights, len(samples.label))
+        self._feature_map, rows = self._choose(samples, Cs, gammas)
+        everything, C = np.ones((1, len(samples.label)), dtype=np.bool_), np.array([self.C_])
+        fits = [self._fit_pair(rows, pair, everything, C)[0] for pair in samples.by_pair()]
         self._coef = np.array([fit.coef[0] for fit in fits])
         self.intercept_ = np.array([fit.intercept[0] for fit in fits])
         self.duality_gap_ = np.array([fit.gap[0] for fit in fits])
         warn_of_gaps(self.duality_gap_, self.tol)
         return self
 
-    def _fit_pair(
-        self, rows: Rows, data: Records, pair: Pair, used: Bools, Cs: Floats
-    ) -> list[Ensemble]:
-        """Fit the machines of all class weights on each part of the pair's records."""
-        here, positive = data.members(pair)
-        price = None if data.weight is None else data.weight[here]
-        parts = (rows[here], positive, used[:, here], self.weights_, Cs)
-        return fit_weight_paths(*parts, price=price, tol=self.tol, n_jobs=self.n_jobs)
+    def _fit_pair(self, rows: Rows, pair: PairSamples, used: Bools, Cs: Floats) -> list[Ensemble]:
+        """Fit the SVMs of all class weights on each part of the pair's samples."""
+        parts = (rows[pair.places], pair.positive, used[:, pair.places], self.weights_, Cs)
+        return fit_weight_paths(*parts, price=pair.weight, tol=self.tol, n_jobs=self.n_jobs)
 
-    def _choose(self, data: Records, Cs: Floats, gammas: Floats) -> tuple[FeatureMap, Rows]:
-        """Find the best hyperparameters; gives the rows that belong to them."""
+    def _choose(self, samples: Samples, Cs: Floats, gammas: Floats) -> tuple[FeatureMap, Rows]:
+        """Find the best hyperparameter values; gives the feature map and the rows there."""
         rng, n_theta = as_generator(self.random_state), len(Cs) * len(gammas)
-        fold, n_folds = deal_folds(self.cv, data, rng) if n_theta > 1 else (data.place, 0)
+        fold, n_folds = deal_folds(self.cv, samples, rng) if n_theta > 1 else (samples.label, 0)
         held_out = fold == np.arange(n_folds)[:, np.newaxis]
-        kernel = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
-        found, best = list[Floats](), 0
+        found = np.empty((len(SELECTIONS), 0))
         for g, gamma in enumerate(gammas):
-            feature_map, rows = fit_features(data.X, self.kernel, gamma=gamma, rng=rng, **kernel)
-            found.append(self._measure(rows, data, held_out, Cs))
-            # Only the rows of the best gamma so far are kept.
-            values = np.concatenate(found, axis=1)[SELECTIONS.index(self.C_selection)]
+            mapped = self._fit_features(samples.X, gamma, rng)
+            found = np.hstack([found, self._measure(mapped[1], samples, held_out, Cs)])
+            measured = dict(zip(SELECTIONS, found, strict=True))
+            values = measured[self.C_selection]
             best = int(np.argmax(values) if self.C_selection == "accuracy" else np.argmin(values))
+            # Only the rows of the best gamma so far are kept.
             if best // len(Cs) == g:
-                chosen = (feature_map, rows)
-        self.cv_results_ = {
-            "C": np.tile(Cs, len(gammas)),
-            "gamma": np.repeat(gammas, len(Cs)),
-            **dict(zip(SELECTIONS, np.concatenate(found, axis=1), strict=True)),
-        }
-        self.best_index_ = best
-        self.C_ = float(self.cv_results_["C"][best])
-        self.gamma_ = float(self.cv_results_["gamma"][best])
+                chosen = mapped
+        self._set_choice(Cs, gammas, best, **measured)
         return chosen
 
-    def _measure(self, rows: Rows, data: Records, held_out: Bools, Cs: Floats) -> Floats:
-        """Means over the held-out records of all pairs, (n_measures, n_C); NaN of no fold."""
+    def _measure(self, rows: Rows, samples: Samples, held_out: Bools, Cs: Floats) -> Floats:
+        """Means over the held-out samples of all pairs, (n_measures, n_C); NaN without folds."""
         sums = np.zeros((len(SELECTIONS), len(Cs)))
         total = 0.0 if len(held_out) else np.nan
-        for pair in data.pairs if len(held_out) else ():
-            here, positive = data.members(pair)
-            price = np.ones(len(here)) if data.weight is None else data.weight[here]
-            fits = self._fit_pair(rows, data, pair, ~held_out, Cs)
-            for out, fit in zip(held_out[:, here], fits, strict=True):
-                new = rows[here[out]]
+        for pair in samples.by_pair() if len(held_out) else ():
+            weight = np.ones(len(pair.places)) if pair.weight is None else pair.weight
+            fits = self._fit_pair(rows, pair, ~held_out, Cs)
+            for out, fit in zip(held_out[:, pair.places], fits, strict=True):
+                new = rows[pair.places[out]]
                 for c in range(len(Cs)):
                     scores = new @ fit.coef[c].T + fit.intercept[c]
                     P = read_probability(scores, self.weights_, self.readout)
-                    sums[:, c] += measures(P, positive[out]) @ price[out]
-                total += price[out].sum()
+                    sums[:, c] += measures(P, pair.positive[out]) @ weight[out]
+                total += weight[out].sum()
         return sums / total
 
-    @property
-    def coef_(self) -> Floats:
-        """Coefficients of the machines, for the linear kernel only."""
-        if self.kernel != "linear":
-            raise AttributeError("coef_ is only available with kernel='linear'.")
-        return self._feature_map.input_coef(self._coef)
+    def _width(self) -> int:
+        return 4 * self.intercept_.size
 
-    def weight_scores(self, X: ArrayLike) -> Floats:
-        r"""Scores of all machines.
-
-        Parameters
-        ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Records.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_pairs, n_weights)
-            Scores :math:`f_j(x)`, positive where the machine says that :math:`P(+|x)>\pi_j`; plus
-            is the second class of the pair, of two classes the class of interest.
-        """
-        records = self._check_new(X)
-        blocks = self._mapped(records, self.intercept_.size)
-        return np.concatenate([self._scores(rows) for _, rows in blocks])
-
-    def _scores(self, rows: Rows) -> Floats:
-        scores = rows @ self._coef.reshape(-1, self._coef.shape[-1]).T
-        return np.asarray(scores).reshape(-1, *self.intercept_.shape) + self.intercept_
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Records.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_classes)
-            Columns as `classes_`; rows sum to one.
-        """
-        records = self._check_new(X)
-        P = np.empty((records.shape[0], len(self.classes_)))
-        for block, rows in self._mapped(records, 4 * self.intercept_.size):
-            of_pairs = read_probability(self._scores(rows), self.weights_, self.readout)
-            P[block] = self._joined(of_pairs)
-        return P
+    def _block_proba(self, X: Rows, rows: Rows, scores: Floats) -> Floats:
+        return join_pairs(read_probability(scores, self.weights_, self.readout), self._pairs)

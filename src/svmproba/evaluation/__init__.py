@@ -1,4 +1,4 @@
-"""Measures and pictures of probabilities, for any classifier."""
+"""Metrics, displays and reports for probabilities of any classifier."""
 
 from svmproba.evaluation._calibration import (
     brier_decomposition,
@@ -11,9 +11,9 @@ from svmproba.evaluation._metrics import class_mse, mse
 from svmproba.evaluation._rate_display import RateDisplay
 from svmproba.evaluation._rates import rate_curve, rates_at
 from svmproba.evaluation._reliability_display import ReliabilityDisplay
-from svmproba.evaluation._report import report_html, write_report
 from svmproba.evaluation._score_display import ScoreHistogramDisplay
 from svmproba.evaluation._vote_display import VoteHistogramDisplay
+from svmproba.evaluation.report import report_html, write_report
 
 __all__ = [
     "CostCurveDisplay",

@@ -1,4 +1,4 @@
-"""Whether probabilities are as often right as they say, and whether they tell records apart."""
+"""Calibration and discrimination of probabilities."""
 
 from __future__ import annotations
 
@@ -9,42 +9,41 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
 from svmproba.bootstrap.intervals import clopper_pearson
-from svmproba.evaluation._metrics import Label, check_pair
+from svmproba.evaluation._metrics import Floats, Label, check_pair
 
-Floats = NDArray[np.float64]
 Strategy = Literal["uniform", "quantile"]
 
 
 class ReliabilityCurve(NamedTuple):
-    """Predicted against observed shares, one entry for each bin that holds a record.
+    """Predicted against observed shares, one entry for each bin that is not empty.
 
     Attributes
     ----------
     mean_predicted, observed : ndarray of shape (n_filled_bins,)
         Mean predicted probability and observed share of positives.
-    n_records : ndarray of int of shape (n_filled_bins,)
-        Records in the bin.
+    n_samples : ndarray of int of shape (n_filled_bins,)
+        Samples in the bin.
     lower, upper : ndarray of shape (n_filled_bins,)
         Clopper–Pearson limits of the observed share.
     """
 
     mean_predicted: Floats
     observed: Floats
-    n_records: NDArray[np.int64]
+    n_samples: NDArray[np.int64]
     lower: Floats
     upper: Floats
 
 
 class CalibrationError(NamedTuple):
-    """How far bins of probabilities are from what happened, and what chance leaves open.
+    """Expected calibration error with confidence limits.
 
     Attributes
     ----------
     error : float
-        Mean distance of predicted and observed share, bins weighted by their records (ECE).
+        Mean distance of predicted and observed share, bins weighted by their samples (ECE).
     lower, upper : float
-        Limits of that distance in the long run. Where `lower` is 0 the records do not
-        contradict the probabilities; where it is positive, they do, by at least so much.
+        Limits of that distance in the long run. If `lower` is 0, the samples do not contradict the
+        probabilities. If it is positive, the probabilities are off by at least that much.
     curve : ReliabilityCurve
         The bins, with limits that hold for all of them at once.
     """
@@ -63,11 +62,12 @@ class BrierDecomposition(NamedTuple):
     mse : float
         The mean squared error of the probabilities.
     miscalibration : float
-        What recalibration could save (MCB); 0 for calibrated probabilities.
+        What recalibration would remove (MCB); 0 for calibrated probabilities.
     discrimination : float
-        What the probabilities, once recalibrated, save against one constant (DSC).
+        How much smaller the error of the recalibrated probabilities is than that of one constant
+        (DSC).
     uncertainty : float
-        Error of the constant, the share of positives (UNC).
+        Error of that constant, the share of positives (UNC).
     """
 
     mse: float
@@ -95,13 +95,14 @@ def reliability_curve(
     n_bins : int, default=10
         Bins of [0, 1]; empty ones are left out.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of about equal count. Vote shares pile up at 0 and 1, where
+        Bins of equal width, or of about equal count. Many vote shares are 0 or 1, where
         quantiles coincide: ``"quantile"`` then returns fewer, larger bins.
     confidence : float, default=0.95
-        Of the Clopper–Pearson limits. They are exact for records that the model has not seen.
+        Confidence of the Clopper–Pearson limits. They are exact for samples that the model has not
+        seen.
     simultaneous : bool, default=False
-        Whether the confidence is that of all limits at once (Bonferroni over the filled bins)
-        or of each bin alone.
+        Whether the confidence holds for all limits at once (Bonferroni over the filled bins) or for
+        each bin alone.
 
     Returns
     -------
@@ -111,7 +112,7 @@ def reliability_curve(
     --------
     >>> from svmproba.evaluation import reliability_curve
     >>> curve = reliability_curve([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.9], n_bins=2)
-    >>> curve.observed, curve.n_records
+    >>> curve.observed, curve.n_samples
     (array([0., 1.]), array([2, 2]))
     >>> curve.lower.round(3)
     array([0.   , 0.158])
@@ -148,18 +149,18 @@ def calibration_error(
     confidence: float = 0.95,
     pos_label: Label = None,
 ) -> CalibrationError:
-    r"""Calibration error (ECE), with limits that tell it from chance.
+    r"""Measure the expected calibration error (ECE), with limits that separate it from chance.
 
-    With :math:`n_k` records, mean probability :math:`\bar p_k` and share of positives
+    With :math:`n_k` samples, mean probability :math:`\bar p_k` and share of positives
     :math:`\bar y_k` in bin k,
 
     .. math:: \mathrm{ECE}=\sum_k\frac{n_k}n\,|\bar y_k-\bar p_k| .
 
-    It is positive even for perfect probabilities, the more so the fewer the records. The limits
-    put, for :math:`\bar y_k`, the value nearest to and farthest from :math:`\bar p_k` between
-    Clopper–Pearson limits that hold for all bins at once. So they cover the distance of the
-    probabilities of these records from the shares that their bins have in the long run, with at
-    least the stated confidence, for records that the model has not seen.
+    It is positive even for perfect probabilities, and larger for fewer samples. The limits replace
+    :math:`\bar y_k` by the value nearest to, and farthest from, :math:`\bar p_k` within
+    Clopper–Pearson limits that hold for all bins at once. With at least the stated confidence they
+    contain the distance between the probabilities and the long-run shares of their bins, if the
+    model has not seen these samples.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def calibration_error(
     n_bins, strategy
         As in :func:`reliability_curve`.
     confidence : float, default=0.95
-        Of the limits.
+        Confidence of the limits.
 
     Returns
     -------
@@ -190,12 +191,12 @@ def calibration_error(
         simultaneous=True,
         pos_label=pos_label,
     )
-    share, said = curve.n_records / curve.n_records.sum(), curve.mean_predicted
-    nearest = np.clip(said, curve.lower, curve.upper)
-    farthest = np.maximum(said - curve.lower, curve.upper - said)
+    share, stated = curve.n_samples / curve.n_samples.sum(), curve.mean_predicted
+    nearest = np.clip(stated, curve.lower, curve.upper)
+    farthest = np.maximum(stated - curve.lower, curve.upper - stated)
     return CalibrationError(
-        float(share @ np.abs(curve.observed - said)),
-        float(share @ np.abs(nearest - said)),
+        float(share @ np.abs(curve.observed - stated)),
+        float(share @ np.abs(nearest - stated)),
         float(share @ farthest),
         curve,
     )
@@ -239,7 +240,7 @@ def brier_decomposition(
     [0.1875, 0.0208, 0.0833, 0.25]
     """
     positive, p = check_pair(y_true, proba, pos_label)
-    # Records of one probability are one point: the fit is a function of the probability.
+    # Samples with equal probabilities are one point: the fit is a function of the probability.
     _, place, count = np.unique(p, return_inverse=True, return_counts=True)
     share = np.bincount(place, weights=positive) / count
     recalibrated = isotonic_regression(share, weights=count).x[place]

@@ -1,6 +1,7 @@
-"""What to know before a model's figures are trusted: few records, one column, no better than none.
+"""Warnings to read before the figures of a model are relied on.
 
-Plain functions of labels, probabilities, counts and columns; each gives the sentences that apply.
+Each function takes labels, probabilities, counts or columns and returns the warnings that apply.
+They are sentences of the command line and the report.
 """
 
 from __future__ import annotations
@@ -14,21 +15,19 @@ from scipy import special
 from sklearn.metrics import roc_auc_score
 
 from svmproba.evaluation._limits import auc_deviation, auc_limits, mean_limits
+from svmproba.evaluation._metrics import Bools, Floats
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-
-#: Fewer records of a class than this say little of it.
+#: A class with fewer records than this is small.
 FEW_RECORDS = 20
 #: A class with a smaller share than this makes the accuracy misleading.
 RARE_SHARE = 0.2
-#: As many calls as this share of the class are hardly any.
+#: A class is almost never predicted if at most this share of its size is.
 HARDLY_ANY = 0.05
-#: A column that alone orders the classes so well is suspected to know the outcome.
+#: A column with this AUC is suspected of being recorded after the outcome.
 LEAK_AUC = 0.99
-#: A column with this share of the model's AUC above one half does almost all of its work.
+#: A column is almost as good as the model if it has this share of the model's AUC above one half.
 GOLDEN_SHARE = 0.9
-#: Of a model whose AUC is not surely above this, nothing is said of single columns.
+#: Columns are compared with the model only if the lower limit of its AUC is above this.
 GOLDEN_LEAST = 0.6
 
 
@@ -49,114 +48,71 @@ class Calls(NamedTuple):
 
 
 def check_size(calls: Calls, names: tuple[str, str]) -> list[Finding]:
-    """Point out few records, and a rare class.
-
-    Parameters
-    ----------
-    calls : Calls
-    names : tuple of str
-        The class of interest and the other, as they are to be written.
-
-    Returns
-    -------
-    list of Finding
-    """
+    """Warn of few records and of a rare class; `names` are the class of interest and the other."""
     found, n = [], calls.n_plus + calls.n_minus
     if min(calls.n_plus, calls.n_minus) < FEW_RECORDS:
         text = (
-            f"There are only {n} records, {calls.n_plus} of them {names[0]}: so few say little, "
-            "whatever the figures are. Read their limits."
+            f"There are only {n} records, {calls.n_plus} of them {names[0]}. All figures are "
+            "uncertain: read their limits."
         )
         found.append(Finding("few records", text))
     share, rare = min((calls.n_plus, names[0]), (calls.n_minus, names[1]))
     if share < RARE_SHARE * n:
         text = (
             f"The classes are not balanced: {100 * share / n:.1f} % of the records are {rare}. "
-            f"Calling none of them so is right in {100 * (1 - share / n):.1f} %, so the accuracy "
-            "says little; look at both rates."
+            f"Never predicting {rare} has an accuracy of {100 * (1 - share / n):.1f} %, so the "
+            "accuracy is misleading: look at TPR and TNR."
         )
         found.append(Finding("imbalance", text))
     return found
 
 
 def check_calls(calls: Calls, names: tuple[str, str], remedy: str, usual: bool) -> list[Finding]:
-    """Point out a model that calls nobody, or everybody, or that the larger class beats.
+    """Warn if almost no record, or every record, is called positive, or of a low accuracy.
 
-    Parameters
-    ----------
-    calls : Calls
-    names : tuple of str
-    remedy : str
-        What to do, as a sentence.
-    usual : bool
-        Whether the usual threshold decides. Costs and rates may give up accuracy on purpose.
-
-    Returns
-    -------
-    list of Finding
+    `remedy` is a sentence of advice. Accuracy counts only at the `usual` threshold: costs and rates
+    may trade it for something else.
     """
     n_called, n = calls.tp + calls.fp, calls.n_plus + calls.n_minus
     for n_others, n_class, who in (
-        (n_called, calls.n_plus, "nobody"),
-        (n - n_called, calls.n_minus, "everybody"),
+        (n_called, calls.n_plus, "no record"),
+        (n - n_called, calls.n_minus, "every record"),
     ):
         if n_others <= HARDLY_ANY * n_class:
-            hardly = f"almost {who}" if n_others else who
-            listed = f"{n_called} of {n} records"
-            return [Finding(who, f"The model calls {hardly} {names[0]}: {listed}. {remedy}")]
+            which = f"almost {who}" if n_others else who
+            text = f"The model classifies {which} as {names[0]} ({n_called} of {n}). {remedy}"
+            return [Finding(f"{who} positive", text)]
     right = calls.tp + calls.n_minus - calls.fp
     if usual and right < max(calls.n_plus, calls.n_minus):
         larger = names[0] if calls.n_plus > calls.n_minus else names[1]
         text = (
-            f"The model calls {100 * right / n:.1f} % of the records rightly; calling all of them "
-            f"{larger} would be right in {100 * max(calls.n_plus, calls.n_minus) / n:.1f} %."
+            f"The accuracy is {100 * right / n:.1f} %; always predicting {larger} has an accuracy "
+            f"of {100 * max(calls.n_plus, calls.n_minus) / n:.1f} %."
         )
         return [Finding("worse than the larger class", text)]
     return []
 
 
 def check_probabilities(positive: Bools, proba: Floats) -> list[Finding]:
-    """Compare the Brier score with that of one probability for all records.
-
-    Parameters
-    ----------
-    positive : ndarray of bool of shape (n,)
-    proba : ndarray of shape (n,)
-
-    Returns
-    -------
-    list of Finding
-        One where the mean difference is not below 0 with 95 % confidence.
-    """
+    """Warn if the Brier score is not below that of the base rate, with 95 % confidence."""
     share = positive.mean()
     gain = (positive - share) ** 2 - (positive - proba) ** 2
     lower, _ = mean_limits(gain, 0.9)
     if lower > 0:
         return []
     own, base = np.mean((positive - proba) ** 2), share * (1 - share)
-    scores = f"Brier score {own:.3f}, and {base:.3f} if all get {100 * share:.1f} %"
-    if own >= base:
-        text = f"The probabilities are no better than the same one for all: {scores}."
-        return [Finding("no better than the base rate", text)]
-    text = f"The probabilities are not surely better than the same one for all: {scores}."
-    return [Finding("not surely better than the base rate", text)]
+    which = "no better" if own >= base else "not significantly better"
+    text = (
+        f"The probabilities are {which} than the base rate: their Brier score is {own:.3f}, and "
+        f"{base:.3f} with {100 * share:.1f} % for every record."
+    )
+    return [Finding(f"{which} than the base rate", text)]
 
 
 def check_columns(columns: Mapping[str, Any], positive: Bools, proba: Floats) -> list[Finding]:
-    """Point out columns that alone order the classes almost as well as the model, or perfectly.
+    """Warn of columns that separate the classes almost as well as the model, or perfectly.
 
-    Parameters
-    ----------
-    columns : mapping of str to array-like of shape (n,)
-        Numbers or categories, as the user knows them.
-    positive : ndarray of bool of shape (n,)
-    proba : ndarray of shape (n,)
-        Of the model.
-
-    Returns
-    -------
-    list of Finding
-        One at most for each column.
+    The columns hold numbers or categories, as the user knows them.
     """
     n_plus, n_minus = int(positive.sum()), int((~positive).sum())
     if min(n_plus, n_minus) < FEW_RECORDS // 2 or len(columns) < 2:
@@ -166,11 +122,10 @@ def check_columns(columns: Mapping[str, Any], positive: Bools, proba: Floats) ->
     for name, values in columns.items():
         alone = column_auc(values, positive)
         if alone >= leak_limit(n_plus, n_minus):
-            text = f"Column {name!r}: {leak_in_words(alone)}"
-            found.append(Finding("leak", text))
+            found.append(Finding("leak", f"Column {name!r}: {leak_in_words(alone)}"))
         elif sure and alone - 0.5 >= GOLDEN_SHARE * (auc - 0.5):
             text = (
-                f"Column {name!r} alone orders the records almost as well (AUC {alone:.3f}) as the "
+                f"Column {name!r} alone ranks the records almost as well (AUC {alone:.3f}) as the "
                 f"model (AUC {auc:.3f}): is it known before the outcome, and are the others needed?"
             )
             found.append(Finding("golden feature", text))
@@ -180,17 +135,8 @@ def check_columns(columns: Mapping[str, Any], positive: Bools, proba: Floats) ->
 def column_auc(values: ArrayLike, positive: Bools) -> float:
     """Area under the ROC curve of one column, in the direction that separates better.
 
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-        Numbers, NaN where missing: whether it is missing may tell the class, too. Other cells are
-        categories, put in order by their share of positives.
-    positive : ndarray of bool of shape (n,)
-        Both classes.
-
-    Returns
-    -------
-    float
+    Values are numbers, NaN if missing; that a value is missing may separate the classes, too. Other
+    cells are categories, ordered by their share of positives.
     """
     cells = np.asarray(values)
     v = cells.astype(np.float64) if cells.dtype.kind in "biuf" else category_shares(cells, positive)
@@ -210,29 +156,19 @@ def category_shares(cells: NDArray[Any], positive: Bools) -> Floats:
     half, shares = np.empty(len(positive), dtype=bool), np.empty(len(positive))
     for of_class in (positive, ~positive):
         half[of_class] = np.arange(np.count_nonzero(of_class)) % 2 == 0
-    # A record must not tell its own class, or rare categories would separate anything.
-    for told, teller in ((half, ~half), (~half, half)):
-        n = np.bincount(codes[teller], minlength=codes.max() + 1)
-        hits = np.bincount(codes[teller], positive[teller], minlength=len(n))
-        shares[told] = ((hits + positive.mean()) / (n + 1))[codes[told]]
+    # The share must not use the record's own class, or rare categories would separate anything.
+    for part, other in ((half, ~half), (~half, half)):
+        n = np.bincount(codes[other], minlength=codes.max() + 1)
+        hits = np.bincount(codes[other], positive[other], minlength=len(n))
+        shares[part] = ((hits + positive.mean()) / (n + 1))[codes[part]]
     return shares
 
 
 def leak_limit(n_plus: int, n_minus: int) -> float:
-    """Least AUC of a column that does not contradict a true one of `LEAK_AUC`, at 5 %.
-
-    Examples
-    --------
-    >>> from svmproba.evaluation._checks import leak_limit
-    >>> [round(leak_limit(n, n), 3) for n in (10, 100, 1000)]
-    [0.951, 0.978, 0.986]
-    """
+    """Smallest AUC of a column that does not contradict a true AUC of `LEAK_AUC`, at 5 %."""
     return LEAK_AUC - float(special.ndtri(0.95)) * auc_deviation(LEAK_AUC, n_plus, n_minus)
 
 
 def leak_in_words(auc: float) -> str:
-    """Doubt a column that almost alone separates the classes."""
-    return (
-        f"it almost alone separates the classes (area under the ROC curve {auc:.3f}): is it known "
-        "before the outcome?"
-    )
+    """Warn of a column that almost alone separates the classes."""
+    return f"it almost alone separates the classes (AUC {auc:.3f}): is it known before the outcome?"

@@ -1,36 +1,25 @@
-"""What pictures and scorers read from a fitted classifier."""
+"""What displays and scorers read from a fitted classifier."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.bootstrap.votes import HALF
-from svmproba.evaluation._metrics import Label, class_mse
+from svmproba.evaluation._metrics import Bools, Floats, Label, class_mse
 from svmproba.evaluation._rates import curve_of_blocks, rates_at
-
-Floats = NDArray[np.float64]
 
 
 class Levels(NamedTuple):
-    """The number of each record that decides its class, and the threshold that it is compared with.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        At or above the threshold the record is called positive.
-    threshold : float
-    name : str
-        What the values are.
-    """
+    """The number that decides the class of each sample: positive at or above the threshold."""
 
     values: Floats
     threshold: float
-    name: str
+    name: str  # of the values
 
 
 def last_step(estimator: Any) -> Any:
@@ -60,34 +49,47 @@ def own_label(estimator: Any) -> Label:
     return label
 
 
+def class_names_of(estimator: Any, pos_label: Label = None) -> tuple[str, str]:
+    """Labels of the negative and the positive class of an estimator, as text."""
+    column, label = column_of(estimator, pos_label)
+    return str(estimator.classes_[1 - column]), str(label)
+
+
+def class_names_in(y_true: ArrayLike, positive: Bools) -> tuple[str, str]:
+    """Labels of the negative and the positive class among some samples, as text."""
+    labels = np.asarray(y_true)
+    return (
+        str(labels[~positive][0]) if not positive.all() else "negative",
+        str(labels[positive][0]) if positive.any() else "positive",
+    )
+
+
 def is_ensemble(model: Any) -> bool:
     """Whether it is a bootstrap ensemble of this package."""
     return hasattr(model, "vote_shares")
 
 
 def is_calibrated(model: Any) -> bool:
-    """Whether its probabilities are calibrated, and not the shares of votes at its threshold."""
+    """Whether its probabilities are calibrated, and not vote shares at its threshold."""
     return getattr(model, "calibrator_", None) is not None
 
 
-def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
-    r"""Read the number of each record that decides its class.
+def single_threshold(ensemble: Any) -> float | None:
+    """Threshold of calibrated probabilities, or else of scores; None if it is not a single one."""
+    calibrated = is_calibrated(ensemble)
+    threshold = ensemble.proba_threshold_ if calibrated else ensemble.threshold_
+    # Costs set a threshold of the vote shares, which is no threshold of the scores.
+    scores_decide = calibrated or ensemble.costs_ is None
+    return float(threshold) if scores_decide and np.ndim(threshold) == 0 else None
 
-    For the vote shares of an ensemble it is the median of all scores of the record, weighted by
-    :math:`\rho_\theta`: threshold anywhere, the votes call the record positive where its median is
+
+def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
+    r"""Read the number that decides the class of each sample.
+
+    For the vote shares of an ensemble it is the median of all scores of the sample, weighted by
+    :math:`\rho_\theta`: at any threshold, the votes call the sample positive if its median is
     above. For calibrated probabilities, and where costs decide, it is the probability; for another
     classifier, its score or, without one, its probability.
-
-    Parameters
-    ----------
-    estimator : fitted two-class classifier or pipeline
-    X : table of shape (n, n_features)
-    pos_label : label, default=None
-        Class of interest, by default the estimator's ``pos_label`` or larger class.
-
-    Returns
-    -------
-    Levels
     """
     model, (column, label) = last_step(estimator), column_of(estimator, pos_label)
     own = label == own_label(estimator)
@@ -107,48 +109,12 @@ def _medians_of(ensemble: Any, X: Any) -> Levels:
     thresholds, parts = np.asarray(ensemble.threshold_), []
     for _, scores in ensemble.member_scores(X):
         weight = np.repeat(ensemble.weights_ / scores.shape[1], scores.shape[1])
-        # Thresholds of their own are taken off the scores of each value: together they have the
-        # threshold 0.
+        # Distances from thresholds of their own share the threshold 0.
         above = scores - thresholds[:, np.newaxis, np.newaxis] if thresholds.ndim else scores
         parts.append(_median(above.reshape(len(weight), -1), weight))
     if thresholds.ndim:
         return Levels(np.concatenate(parts), 0.0, "median score, from each value's own threshold")
     return Levels(np.concatenate(parts), float(thresholds), "median score of the members")
-
-
-def rate_curve_on(
-    estimator: Any, X: Any, positive: NDArray[np.bool_], thresholds: Floats
-) -> RateCurve:
-    """Rates and errors of an ensemble on new records, at thresholds of its scores or probabilities.
-
-    Parameters
-    ----------
-    estimator : fitted bootstrap ensemble, or a pipeline that ends with one
-    X : table of shape (n, n_features)
-    positive : ndarray of bool of shape (n,)
-        Which records belong to its class of interest.
-    thresholds : ndarray of shape (n_thresholds,)
-        Increasing; of the probabilities if they are calibrated.
-
-    Returns
-    -------
-    RateCurve
-    """
-    model = last_step(estimator)
-    if is_calibrated(model):
-        column, _ = column_of(estimator, None)
-        proba = estimator.predict_proba(X)[:, column]
-        # Probabilities that equal a threshold are common, and not above it.
-        rates = rates_at(positive, proba, np.nextafter(thresholds, np.inf), pos_label=True)
-        errors = (np.full(len(thresholds), e) for e in class_mse(positive, proba, pos_label=True))
-        return RateCurve(thresholds, np.asarray(rates.tpr), np.asarray(rates.tnr), *errors)
-    n_bags = model.intercept_.shape[1]
-    weights = np.repeat(model.weights_ / n_bags, n_bags)
-    blocks = (
-        (block, scores.reshape(len(weights), -1))
-        for block, scores in model.member_scores(rows_for_last_step(estimator, X))
-    )
-    return curve_of_blocks(blocks, positive, weights, thresholds)
 
 
 def _median(scores: Floats, weight: Floats) -> Floats:
@@ -159,9 +125,19 @@ def _median(scores: Floats, weight: Floats) -> Floats:
     return np.take_along_axis(scores, place, axis=0)[0]
 
 
-def class_names_in(labels: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[str, str]:
-    """Names of the negative and the positive class, as the labels have them."""
-    return (
-        str(labels[~positive][0]) if not positive.all() else "negative",
-        str(labels[positive][0]) if positive.any() else "positive",
-    )
+def rate_curve_on(estimator: Any, X: Any, positive: Bools, thresholds: Floats) -> RateCurve:
+    """Rates and errors of an ensemble on new samples.
+
+    The thresholds increase. They are thresholds of the probabilities if those are calibrated, of
+    the scores otherwise.
+    """
+    model = last_step(estimator)
+    if is_calibrated(model):
+        column, _ = column_of(estimator, None)
+        proba = estimator.predict_proba(X)[:, column]
+        # Probabilities that equal a threshold are common, and not above it.
+        rates = rates_at(positive, proba, np.nextafter(thresholds, np.inf), pos_label=True)
+        errors = (np.full(len(thresholds), e) for e in class_mse(positive, proba, pos_label=True))
+        return RateCurve(thresholds, np.asarray(rates.tpr), np.asarray(rates.tnr), *errors)
+    blocks = model.member_scores(rows_for_last_step(estimator, X))
+    return curve_of_blocks(blocks, positive, model.weights_, thresholds)

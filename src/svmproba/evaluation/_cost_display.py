@@ -1,7 +1,8 @@
-"""What each threshold of the probability costs."""
+"""Mean cost against the threshold of the probability."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from svmproba.evaluation._costs import (
 from svmproba.evaluation._drawing import (
     GUIDE_COLOR,
     NEGATIVE_COLOR,
+    axes_or_new,
     number,
-    own_axes,
     tidy,
     wrapped,
     write_legend,
@@ -32,23 +33,24 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
+@dataclass(eq=False, repr=False)
 class CostCurveDisplay:
     """Mean cost against the threshold of the probability.
 
-    Marked are the threshold that the costs ask for, and the cheapest threshold of these records.
-    The first is known beforehand and right for calibrated probabilities; the second is known in
-    hindsight, and its cost is too good to be true for new records. Where costs differ between
-    records no one threshold is right: then the cost of deciding each record by its own costs is
-    drawn. Build the display with :meth:`from_estimator` or :meth:`from_predictions`.
+    Two thresholds are marked. The optimal threshold by the costs is known beforehand and right for
+    calibrated probabilities. The cheapest threshold is the best one for these very samples; its
+    cost is too low an estimate for new samples. If costs differ between samples, no single
+    threshold is optimal: the display then shows the mean cost of deciding each sample by its own
+    costs. Build it with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     curve : CostCurve
         From :func:`svmproba.evaluation.cost_curve`.
-    threshold_by_costs : float, default=None
-        From :func:`svmproba.evaluation.optimal_threshold`, for costs that all records share.
-    cost_by_record : float, default=None
-        Mean cost of deciding each record by its own costs.
+    optimal_threshold : float, default=None
+        From :func:`svmproba.evaluation.optimal_threshold`, for costs that all samples share.
+    cost_by_sample : float, default=None
+        Mean cost of deciding each sample by its own costs.
     name : str, default=None
         Name in the legend.
     pos_label : label, default=None
@@ -60,84 +62,71 @@ class CostCurveDisplay:
     figure_ : matplotlib Figure
     line_ : matplotlib Line2D
         The curve.
-    lowest_, by_costs_ : matplotlib Line2D
-        The marks of the cheapest threshold and of the rule of the costs; the second is ``None``
-        where there is no rule.
+    cheapest_, optimal_ : matplotlib Line2D
+        The marks of the cheapest threshold and of the decision by costs; the second is ``None``
+        without such a decision.
 
     Examples
     --------
     >>> from svmproba.evaluation import CostCurveDisplay
     >>> y, proba = [0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9]
     >>> display = CostCurveDisplay.from_predictions(y, proba, fn_cost=3)
-    >>> display.threshold_by_costs, display.lowest
+    >>> display.optimal_threshold, display.cheapest
     (0.25, (0.25, 0.25))
     """
 
-    def __init__(
-        self,
-        curve: CostCurve,
-        *,
-        threshold_by_costs: float | None = None,
-        cost_by_record: float | None = None,
-        name: str | None = None,
-        pos_label: Label = None,
-    ) -> None:
-        self.curve = curve
-        self.threshold_by_costs = threshold_by_costs
-        self.cost_by_record = cost_by_record
-        self.name = name
-        self.pos_label = pos_label
+    curve: CostCurve
+    _: KW_ONLY
+    optimal_threshold: float | None = None
+    cost_by_sample: float | None = None
+    name: str | None = None
+    pos_label: Label = None
 
     @property
-    def lowest(self) -> tuple[float, float]:
-        """Cheapest threshold of these records, the middle of its step, and its cost."""
+    def cheapest(self) -> tuple[float, float]:
+        """Cheapest threshold for these samples, the middle of its step, and its cost."""
         best = int(np.argmin(self.curve.cost))
         ends = np.clip(np.concatenate([[0.0], self.curve.threshold]), 0.0, 1.0)
         return float(ends[best : best + 2].mean()), float(self.curve.cost[best])
 
     def cost_at(self, threshold: float) -> float:
-        """Mean cost where records at or above the threshold are called positive."""
+        """Mean cost if samples at or above the threshold are called positive."""
         return float(self.curve.cost[np.searchsorted(self.curve.threshold, threshold)])
 
     def plot(
         self, ax: Axes | None = None, *, name: str | None = None, color: str = NEGATIVE_COLOR
     ) -> CostCurveDisplay:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; ``None`` makes a figure. Several displays can share axes.
+            Axes to draw on; ``None`` makes a figure. Several displays can share axes.
         name : str, default=None
             Name in the legend, instead of the stored one.
         color : str
             Any matplotlib colour.
-
-        Returns
-        -------
-        CostCurveDisplay
         """
-        self.ax_ = ax = own_axes() if ax is None else ax
+        self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
         positive = "the positive class" if self.pos_label is None else self.pos_label
-        # The cost at a threshold holds from the probability before it, exclusive, to the threshold
-        # itself.
+        # A cost holds up to its threshold, from the one before it, exclusive.
         thresholds = np.concatenate([[0.0], np.minimum(self.curve.threshold, 1.0)])
         costs = np.concatenate([self.curve.cost[:1], self.curve.cost])
         label = name or self.name or "mean cost"
         (self.line_,) = ax.plot(
             thresholds, costs, color=color, lw=1.5, drawstyle="steps-pre", label=label
         )
-        threshold, cost = self.lowest
-        label = f"cheapest threshold here {threshold:.2f}: {number(cost)}"
-        (self.lowest_,) = ax.plot(
+        threshold, cost = self.cheapest
+        label = f"cheapest threshold {threshold:.2f}: {number(cost)}"
+        (self.cheapest_,) = ax.plot(
             [threshold], [cost], "o", color=color, ms=6, label=label, zorder=3
         )
-        self.by_costs_ = self._mark_rule(color)
+        self.optimal_ = self._mark_optimum(color)
         self._draw_baseline(self.curve.cost[0], ":", "all called positive")
         self._draw_baseline(self.curve.cost[-1], "-.", "none called positive")
         ax.set(xlim=(0, 1), xlabel=wrapped(f"threshold of the probability of {positive}"))
-        ax.set_ylabel("mean cost per record")
+        ax.set_ylabel("mean cost per sample")
         tidy(ax)
         handles, labels = ax.get_legend_handles_labels()
         # What all displays on these axes share comes last.
@@ -145,21 +134,20 @@ class CostCurveDisplay:
         write_legend(ax, [handles[k] for k in order], [labels[k] for k in order])
         return self
 
-    def _mark_rule(self, color: str) -> Line2D | None:
-        """Mark the threshold that the costs ask for, or the cost where each record has its own."""
-        if self.threshold_by_costs is not None:
-            threshold, cost = self.threshold_by_costs, self.cost_at(self.threshold_by_costs)
-            label = f"threshold by the costs {threshold:.2f}: {number(cost)}"
+    def _mark_optimum(self, color: str) -> Line2D | None:
+        if self.optimal_threshold is not None:
+            threshold, cost = self.optimal_threshold, self.cost_at(self.optimal_threshold)
+            label = f"optimal threshold by the costs {threshold:.2f}: {number(cost)}"
             return self.ax_.plot(
                 [threshold], [cost], "D", color=color, mfc="white", ms=7, label=label, zorder=3
             )[0]
-        if self.cost_by_record is not None:
-            label = f"each record by its own costs: {number(self.cost_by_record)}"
-            return self.ax_.axhline(self.cost_by_record, color=color, ls="--", lw=1.2, label=label)
+        if self.cost_by_sample is not None:
+            label = f"each sample by its own costs: {number(self.cost_by_sample)}"
+            return self.ax_.axhline(self.cost_by_sample, color=color, ls="--", lw=1.2, label=label)
         return None
 
     def _draw_baseline(self, cost: float, style: str, label: str) -> None:
-        """Draw what calling all records alike costs, once on shared axes."""
+        """Draw the cost of one call for all samples, once on shared axes."""
         label = f"{label}: {number(cost)}"
         if not any(line.get_label() == label for line in self.ax_.lines):
             self.ax_.axhline(cost, color=GUIDE_COLOR, ls=style, lw=1, label=label, zorder=1)
@@ -171,49 +159,30 @@ class CostCurveDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        tp_cost: ArrayLike = 0.0,
-        tn_cost: ArrayLike = 0.0,
-        fn_cost: ArrayLike = 1.0,
-        fp_cost: ArrayLike = 1.0,
         pos_label: Label = None,
         name: str | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> CostCurveDisplay:
-        """Draw the costs of a fitted classifier on records it has not seen.
+        """Draw the costs of a fitted classifier.
 
         Parameters
         ----------
         estimator : fitted classifier with ``predict_proba``
         X : table of shape (n, n_features)
+            Samples that it has not seen.
         y : array-like of shape (n,)
-        tp_cost, tn_cost, fn_cost, fp_cost
-            As in :func:`svmproba.evaluation.mean_cost`.
+            Their labels.
         pos_label : label, default=None
             Class of interest, by default the estimator's ``pos_label`` or larger class.
         name : str, default=None
             Name in the legend, by default the estimator's class.
-        ax : matplotlib Axes, default=None
         **kwargs
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        CostCurveDisplay
+            Passed to :meth:`from_predictions`, such as the costs.
         """
         column, positive = column_of(estimator, pos_label)
-        return cls.from_predictions(
-            y,
-            estimator.predict_proba(X)[:, column],
-            tp_cost=tp_cost,
-            tn_cost=tn_cost,
-            fn_cost=fn_cost,
-            fp_cost=fp_cost,
-            pos_label=positive,
-            name=name or type(last_step(estimator)).__name__,
-            ax=ax,
-            **kwargs,
-        )
+        name = name or type(last_step(estimator)).__name__
+        proba = estimator.predict_proba(X)[:, column]
+        return cls.from_predictions(y, proba, pos_label=positive, name=name, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -230,34 +199,27 @@ class CostCurveDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> CostCurveDisplay:
-        """Draw the costs of probabilities that are at hand.
+        """Draw the costs of predicted probabilities.
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-        proba : array-like of shape (n,)
-            Predicted probability of the class of interest.
-        tp_cost, tn_cost, fn_cost, fp_cost, pos_label
-            As in :func:`svmproba.evaluation.mean_cost`.
+        y_true, proba, tp_cost, tn_cost, fn_cost, fp_cost, pos_label
+            As in :func:`svmproba.evaluation.cost_curve`.
         name : str, default=None
             Name in the legend.
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        CostCurveDisplay
         """
         given = (tp_cost, tn_cost, fn_cost, fp_cost)
         costs: Any = dict(zip(COSTS, given, strict=True))
         curve = cost_curve(y_true, proba, pos_label=pos_label, **costs)
         rule: dict[str, float] = {}
         if all(np.ndim(cost) == 0 for cost in given):
-            rule["threshold_by_costs"] = optimal_threshold(**costs)
+            rule["optimal_threshold"] = optimal_threshold(**costs)
         else:
             positive = is_positive(y_true, pos_label)
-            called = cheapest_calls(np.asarray(proba, dtype=np.float64), **costs)
-            rule["cost_by_record"] = mean_cost(positive, called, pos_label=True, **costs)
+            called = cheapest_calls(np.asarray(proba, dtype=np.float64), costs)
+            rule["cost_by_sample"] = mean_cost(positive, called, pos_label=True, **costs)
         label = positive_label(y_true, pos_label)
         return cls(curve, name=name, pos_label=label, **rule).plot(ax, **kwargs)

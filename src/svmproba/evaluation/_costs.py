@@ -1,4 +1,4 @@
-"""What decisions cost: the cost that came about, the threshold that costs ask for, and a scorer."""
+"""Costs of decisions: their mean, the threshold that minimises it, and a scorer."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmproba.estimators._costs import COSTS, check_cost, cost_threshold
 from svmproba.evaluation._classifiers import column_of, last_step, rows_for_last_step
-from svmproba.evaluation._metrics import Label, check_pair, is_positive
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from svmproba.evaluation._metrics import Bools, Floats, Label, check_pair, is_positive
 
 
 class CostCurve(NamedTuple):
@@ -23,11 +20,11 @@ class CostCurve(NamedTuple):
     Attributes
     ----------
     threshold : ndarray of shape (n_thresholds,)
-        Thresholds, increasing: the distinct probabilities, then infinity. Records at or above the
-        threshold are called positive, so the first threshold calls all records positive and the
+        Thresholds, increasing: the distinct probabilities, then infinity. Samples at or above the
+        threshold are called positive, so the first threshold calls all samples positive and the
         last one none.
     cost : ndarray of shape (n_thresholds,)
-        Mean cost per record.
+        Mean cost per sample.
     """
 
     threshold: Floats
@@ -44,15 +41,15 @@ def mean_cost(
     fp_cost: ArrayLike = 1.0,
     pos_label: Label = None,
 ) -> float:
-    """Cost per record of decisions that were made.
+    """Mean cost of decisions, per sample.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
         True labels and decisions, at most two classes.
     tp_cost, tn_cost, fn_cost, fp_cost : float or array-like of shape (n,), default=0, 0, 1, 1
-        Cost of a rightly called positive, a rightly called negative, a missed positive and a
-        false alarm; numbers, or one for each record. A gain is a negative cost.
+        Cost of a true positive, a true negative, a false negative and a false positive: one
+        number, or one for each sample. A gain is a negative cost.
     pos_label : label, default=None
         The class of interest, by default the larger label.
 
@@ -76,10 +73,10 @@ def mean_cost(
     truth, calls = np.asarray(y_true), np.asarray(y_pred)
     if truth.ndim != 1 or truth.shape != calls.shape:
         raise ValueError(
-            f"y_true and y_pred must hold one label for each record, got shapes {truth.shape} "
+            f"y_true and y_pred must hold one label for each sample, got shapes {truth.shape} "
             f"and {calls.shape}"
         )
-    # Both together: the records may be of one class, or all be called the same.
+    # Both together: either may hold one class only.
     positive, called = np.split(is_positive(np.concatenate([truth, calls]), pos_label), 2)
     if_called, if_not = _costs_of_calls(positive, tp_cost, tn_cost, fn_cost, fp_cost)
     return float(np.mean(np.where(called, if_called, if_not)))
@@ -92,22 +89,23 @@ def optimal_threshold(
     fn_cost: float = 1.0,
     fp_cost: float = 1.0,
 ) -> float:
-    r"""Probability from which on calling a record positive costs least.
+    r"""Threshold of the probability that minimises the expected cost.
 
     .. math:: \frac{c_{fp}-c_{tn}}{(c_{fp}-c_{tn})+(c_{fn}-c_{tp})}
 
-    It holds for probabilities that are calibrated.
+    It is optimal for calibrated probabilities.
 
     Parameters
     ----------
     tp_cost, tn_cost, fn_cost, fp_cost : float
-        As in :func:`mean_cost`. The costs of wrong calls must not be negative, and together
-        exceed those of right calls.
+        As in :func:`mean_cost`. ``fn_cost`` and ``fp_cost`` must not be negative, and their sum
+        must exceed ``tp_cost + tn_cost``.
 
     Returns
     -------
     float
-        At or below 0 all records are best called positive, above 1 none.
+        Samples at or above it are best called positive: all of them if it is at most 0, none if it
+        is above 1.
 
     References
     ----------
@@ -133,7 +131,7 @@ def cost_curve(
     fp_cost: ArrayLike = 1.0,
     pos_label: Label = None,
 ) -> CostCurve:
-    """Mean cost at every threshold of the probability that makes a difference.
+    """Mean cost at every threshold of the probability.
 
     Parameters
     ----------
@@ -158,33 +156,16 @@ def cost_curve(
     positive, p = check_pair(y_true, proba, pos_label)
     if_called, if_not = _costs_of_calls(positive, tp_cost, tn_cost, fn_cost, fp_cost)
     thresholds, place = np.unique(p, return_inverse=True)
-    # Each threshold that is passed turns the records at it from called to not called.
+    # Each threshold that is passed turns the samples at it from called to not called.
     turned = np.append(0.0, np.cumsum(np.bincount(place, weights=if_not - if_called)))
     return CostCurve(np.append(thresholds, np.inf), (if_called.sum() + turned) / len(p))
 
 
-def cheapest_calls(
-    proba: Floats,
-    *,
-    tp_cost: ArrayLike = 0.0,
-    tn_cost: ArrayLike = 0.0,
-    fn_cost: ArrayLike = 1.0,
-    fp_cost: ArrayLike = 1.0,
-) -> Bools:
-    """Mark the records that cost less in expectation, or as much, when called positive.
+def cheapest_calls(proba: Floats, costs: dict[str, Any]) -> Bools:
+    """Mark the samples that cost less in expectation, or as much, when called positive.
 
-    Parameters
-    ----------
-    proba : ndarray of shape (n,)
-        Probability of the class of interest.
-    tp_cost, tn_cost, fn_cost, fp_cost
-        As in :func:`optimal_threshold`, or one for each record.
-
-    Returns
-    -------
-    ndarray of bool of shape (n,)
+    The costs are those of `optimal_threshold`, or one for each sample.
     """
-    costs = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
     return np.asarray(proba >= cost_threshold(costs, len(proba)))
 
 
@@ -202,7 +183,7 @@ class CostScorer:
             rows = rows_for_last_step(estimator, X)
             decisions = last_step(estimator).decide(rows, **costs)
         else:
-            called = cheapest_calls(estimator.predict_proba(X)[:, column], **costs)
+            called = cheapest_calls(estimator.predict_proba(X)[:, column], costs)
             decisions = estimator.classes_[np.where(called, column, 1 - column)]
         return -mean_cost(y, decisions, pos_label=label, **costs)
 
@@ -214,17 +195,17 @@ def cost_scorer(
     fn_cost: float | Callable[[Any], ArrayLike] = 1.0,
     fp_cost: float | Callable[[Any], ArrayLike] = 1.0,
 ) -> CostScorer:
-    """Scorer for cross-validation and searches: minus the cost of the cheapest decisions.
+    """Scorer for cross-validation and searches: minus the mean cost of the cheapest decisions.
 
-    The decisions are those of ``estimator.decide(X, **costs)``. A classifier without it has its
-    probabilities taken at their word: each record gets the call of smaller expected cost. The
-    class of interest is the estimator's ``pos_label`` or larger class.
+    The decisions are those of ``estimator.decide(X, **costs)``. For a classifier without this
+    method they minimise the expected cost by its ``predict_proba``. The class of interest is the
+    estimator's ``pos_label`` or larger class.
 
     Parameters
     ----------
     tp_cost, tn_cost, fn_cost, fp_cost : float or function of X, default=0, 0, 1, 1
-        As in :func:`mean_cost`. A function of X returns one cost for each of its records: so
-        costs that differ between records follow the folds.
+        As in :func:`mean_cost`. A function of X returns one cost for each of its samples, so that
+        costs that differ between samples follow the folds.
 
     Returns
     -------
@@ -246,7 +227,7 @@ def cost_scorer(
 
 
 def _costs_of_calls(positive: Bools, *costs: ArrayLike) -> tuple[Floats, Floats]:
-    """Cost of each record if it is called positive, and if it is not."""
+    """Cost of each sample if it is called positive, and if it is not."""
     tp, tn, fn, fp = (
         check_cost(name, cost, len(positive)) for name, cost in zip(COSTS, costs, strict=True)
     )

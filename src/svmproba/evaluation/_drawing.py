@@ -7,25 +7,29 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from svmproba.evaluation._metrics import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 NEGATIVE_COLOR, POSITIVE_COLOR, GUIDE_COLOR = "#3b6fb6", "#d1495b", "#6b6b6b"
 
 
-def own_axes() -> Axes:
-    """Return axes of a new figure, with an error that helps where matplotlib is missing."""
+def axes_or_new(ax: Axes | None) -> Axes:
+    """Return the given axes, or those of a new figure."""
+    if ax is not None:
+        return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'svmproba[plot]'") from error
+        raise ImportError("displays need matplotlib: pip install 'svmproba[plot]'") from error
     return plt.subplots(layout="constrained")[1]
 
 
 def axes_below(ax: Axes) -> Axes:
-    """Give the lower part of the axes' place to new axes with the same x."""
+    """Give the lower part of the space of these axes to new axes with the same x."""
     place = ax.get_subplotspec()
     if place is None:
         return ax.inset_axes((0, -0.36, 1, 0.26), sharex=ax)
@@ -35,7 +39,7 @@ def axes_below(ax: Axes) -> Axes:
 
 
 def tidy(ax: Axes) -> None:
-    """Take away the frame where there is no scale."""
+    """Hide the upper and the right side of the frame."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -47,7 +51,7 @@ def write_legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], **kwar
 
 
 def shortened(name: object, width: int = 20) -> str:
-    """Threshold a name that is too long for a legend."""
+    """Cut off the end of a name that is too long for a legend."""
     text = str(name)
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
@@ -62,20 +66,26 @@ def number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
-def edges_through(threshold: float, values: NDArray[np.float64], n_bins: int) -> list[float]:
+def edges_through(threshold: float, values: Floats, n_bins: int) -> list[float]:
     """Edges of about ``n_bins`` equal bins over the values, one of them at the threshold."""
     low, high = min(values.min(), threshold), max(values.max(), threshold)
     width = (high - low) / n_bins or 1.0
-    # One bin more at either end: rounding must not push a value out.
+    # One more bin at either end, so that rounding leaves no value outside.
     first, last = np.floor((low - threshold) / width) - 1, np.ceil((high - threshold) / width) + 1
     return (threshold + width * np.arange(first, last + 1)).tolist()
+
+
+def move_line(line: Line2D, x: float) -> None:
+    """Move a vertical line and have the figure drawn again."""
+    line.set_xdata([x, x])
+    line.figure.canvas.draw_idle()
 
 
 def follow_mouse(ax: Axes, move_threshold: Callable[[float], Any]) -> None:
     """Move the threshold to where the left button is pressed or dragged."""
 
     def on_mouse(event: Any) -> None:
-        # A toolbar that pans or zooms has locked the canvas.
+        # The toolbar locks the canvas while it pans or zooms.
         if event.inaxes is ax and event.button == 1 and not event.canvas.widgetlock.locked():
             move_threshold(float(event.xdata))
 

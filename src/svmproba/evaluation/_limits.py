@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special
-
-Floats = NDArray[np.float64]
 
 
 def mean_limits(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
-    """Student's limits of a mean.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-    confidence : float, default=0.95
-
-    Returns
-    -------
-    lower, upper : float
-        NaN for fewer than two values.
-    """
+    """Student's limits of a mean; NaN for fewer than two values."""
     v = np.asarray(values, dtype=np.float64)
     if len(v) < 2:
         return float("nan"), float("nan")
@@ -55,32 +42,14 @@ def auc_limits(
 
     They are the areas :math:`A` with :math:`|A-\hat A|=z\,\sigma(A)`, see `auc_deviation`. Unlike
     :math:`\hat A\pm z` standard errors they stay within [0, 1], and an estimate of 1 has a lower
-    limit below 1.
-
-    Parameters
-    ----------
-    auc : float
-        The estimate.
-    n_plus, n_minus : int
-        Records of the two classes, at least one each.
-    confidence : float, default=0.95
-
-    Returns
-    -------
-    lower, upper : float
-
-    Examples
-    --------
-    >>> from svmproba.evaluation._limits import auc_limits
-    >>> [round(limit, 3) for limit in auc_limits(1.0, 5, 5)]
-    [0.643, 1.0]
+    limit below 1. Either class has at least one sample.
     """
     z = special.ndtri((1 + confidence) / 2)
 
     def excess(area: float, sign: int) -> float:
         return sign * (area - auc) - float(z) * auc_deviation(area, n_plus, n_minus)
 
-    # An estimate of 0 or 1 is itself a root, but not the one that is meant.
+    # An estimate of 0 or 1 solves the equation too, but is not the limit on that side.
     lower = 0.0 if auc <= 0 else optimize.brentq(excess, 0.0, min(auc, 1 - 1e-12), args=(-1,))
     upper = 1.0 if auc >= 1 else optimize.brentq(excess, max(auc, 1e-12), 1.0, args=(1,))
     return float(lower), float(upper)

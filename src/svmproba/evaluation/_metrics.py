@@ -5,29 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Label = str | int | float | bool | None
 
 
 def positive_label(y_true: ArrayLike, pos_label: Label = None) -> Label:
-    """Name the class of interest.
+    """Class of interest: `pos_label`, or the larger of two labels.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        Labels of at most two classes.
-    pos_label : label, default=None
-        The class of interest. ``None`` takes the larger of two labels; where only one class
-        occurs it must be 0, 1 or -1, and 1 is the class of interest.
-
-    Returns
-    -------
-    label
-
-    Examples
-    --------
-    >>> from svmproba.evaluation._metrics import positive_label
-    >>> positive_label(["benign", "malignant", "benign"])
-    'malignant'
+    Where only one class occurs and `pos_label` is None, the labels must be 0, 1 or -1, and 1 is the
+    class of interest.
     """
     labels = np.asarray(y_true)
     if labels.ndim != 1 or labels.size == 0:
@@ -44,24 +31,22 @@ def positive_label(y_true: ArrayLike, pos_label: Label = None) -> Label:
     if len(classes) == 2:
         return classes[1]
     if classes[0] not in (-1, 0, 1):
-        raise ValueError(f"y_true holds only {classes[0]!r}: say which class pos_label is")
+        raise ValueError(f"y_true holds only {classes[0]!r}: set pos_label")
     return 1
 
 
-def is_positive(y_true: ArrayLike, pos_label: Label = None) -> NDArray[np.bool_]:
-    """Mark the records of the class of interest, see :func:`positive_label`."""
+def is_positive(y_true: ArrayLike, pos_label: Label = None) -> Bools:
+    """Mark the samples of the class of interest, see `positive_label`."""
     return np.asarray(np.asarray(y_true) == positive_label(y_true, pos_label))
 
 
-def check_pair(
-    y_true: ArrayLike, proba: ArrayLike, pos_label: Label
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Mark the positives and check that each record has one probability."""
+def check_pair(y_true: ArrayLike, proba: ArrayLike, pos_label: Label) -> tuple[Bools, Floats]:
+    """Mark the positives and check that each sample has one probability."""
     positive = is_positive(y_true, pos_label)
     p = np.asarray(proba, dtype=np.float64)
     if p.shape != positive.shape:
         raise ValueError(
-            f"proba must hold P(positive) of each record, shape {positive.shape}, "
+            f"proba must hold P(positive) of each sample, shape {positive.shape}, "
             f"got shape {p.shape}"
         )
     if not np.all((p >= 0) & (p <= 1)):
@@ -69,8 +54,27 @@ def check_pair(
     return positive, p
 
 
+def check_scores(positive: Bools, scores: ArrayLike) -> Floats:
+    """Scores as an array of shape (..., n), without NaN or infinite values."""
+    values = finite(scores, "scores")
+    if values.ndim < 1 or values.shape[-1] != len(positive):
+        raise ValueError(
+            f"scores must hold {len(positive)} samples along their last axis, "
+            f"got shape {values.shape}"
+        )
+    return values
+
+
+def finite(values: ArrayLike, name: str, *, infinite: bool = False) -> Floats:
+    """Array of float64 without NaN and, unless they are allowed, without infinite values."""
+    array = np.asarray(values, dtype=np.float64)
+    if np.isnan(array).any() or not (infinite or np.isfinite(array).all()):
+        raise ValueError(f"{name} must not hold NaN{'' if infinite else ' or infinite values'}")
+    return array
+
+
 def mse(y_true: ArrayLike, proba: ArrayLike, *, pos_label: Label = None) -> float:
-    r"""Mean squared error of a probability, the paper's MSE (Brier score, one term per record).
+    r"""Mean squared error of a probability, the paper's MSE (Brier score, one term per sample).
 
     .. math:: \frac1n\sum_i\big(1[y_i=+]-\hat p_i\big)^2
 
@@ -113,7 +117,7 @@ def class_mse(
     Returns
     -------
     mse_plus, mse_minus : float
-        NaN for a class without records.
+        NaN for a class without samples.
 
     Examples
     --------

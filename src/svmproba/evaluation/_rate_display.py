@@ -1,33 +1,36 @@
-"""What one class pays for the rate of the other."""
+"""Rates and errors of both classes against the threshold."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.evaluation._classifiers import (
     class_names_in,
+    class_names_of,
     is_calibrated,
     is_ensemble,
     last_step,
     own_label,
     rate_curve_on,
+    single_threshold,
 )
 from svmproba.evaluation._drawing import (
     NEGATIVE_COLOR,
     POSITIVE_COLOR,
+    axes_or_new,
     number,
-    own_axes,
     shortened,
     tidy,
     wrapped,
     write_legend,
 )
-from svmproba.evaluation._metrics import Label, is_positive
+from svmproba.evaluation._metrics import Floats, Label, is_positive
 from svmproba.evaluation._rates import rate_curve
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class _Series(NamedTuple):
-    """A field of the curve: how it is called, whose it is, how it is drawn."""
+    """A field of the curve: its name, its class and its line style."""
 
     field: str
     name: str
@@ -52,26 +55,27 @@ SERIES = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class RateDisplay:
     """Rates and mean squared errors of both classes against the threshold, or against a rate.
 
-    One colour for each class; full lines are rates, dashed lines errors of the probability
-    within the class (the paper's figures 7 and 8). The legend tells the values at the threshold
-    that is in force. Build the display with :meth:`from_estimator` or :meth:`from_predictions`.
+    Each class has a colour. Full lines are rates, dashed lines are errors of the probability within
+    the class (the paper's figures 7 and 8). The legend states the values at the current threshold.
+    Build the display with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     curve : RateCurve
         From ``estimator.rate_curve()`` or :func:`svmproba.evaluation.rate_curve`.
     threshold : float, default=None
-        Threshold in force, marked where given.
+        Current threshold, marked if given.
     class_names : tuple of two str
         Names of the negative and the positive class.
-    n_records : tuple of two int, default=None
-        Negative and positive records behind the curve. Where given, the rates get Clopper–Pearson
-        limits, threshold by threshold.
+    n_samples : tuple of two int, default=None
+        Number of negative and positive samples of the curve. If given, the rates have
+        Clopper–Pearson limits at each threshold.
     confidence : float, default=0.95
-        Of these limits.
+        Confidence of these limits.
     threshold_name : str, default="threshold of the score"
         Label of the axis of the thresholds.
 
@@ -93,22 +97,13 @@ class RateDisplay:
     ['tnr', 'tpr']
     """
 
-    def __init__(
-        self,
-        curve: RateCurve,
-        *,
-        threshold: float | None = None,
-        class_names: tuple[str, str] = ("negative", "positive"),
-        n_records: tuple[int, int] | None = None,
-        confidence: float = 0.95,
-        threshold_name: str = "threshold of the score",
-    ) -> None:
-        self.curve = curve
-        self.threshold = threshold
-        self.class_names = class_names
-        self.n_records = n_records
-        self.confidence = confidence
-        self.threshold_name = threshold_name
+    curve: RateCurve
+    _: KW_ONLY
+    threshold: float | None = None
+    class_names: tuple[str, str] = ("negative", "positive")
+    n_samples: tuple[int, int] | None = None
+    confidence: float = 0.95
+    threshold_name: str = "threshold of the score"
 
     def plot(
         self,
@@ -116,22 +111,18 @@ class RateDisplay:
         *,
         against: Literal["threshold", "tpr", "tnr"] = "threshold",
     ) -> RateDisplay:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; ``None`` makes a figure.
+            Axes to draw on; ``None`` makes a figure.
         against : {"threshold", "tpr", "tnr"}, default="threshold"
-            What runs along the axis: the threshold, or the rate that is demanded of a class.
-
-        Returns
-        -------
-        RateDisplay
+            Quantity on the horizontal axis: the threshold, or the rate of one class.
         """
         if against not in ("threshold", "tpr", "tnr"):
             raise ValueError(f"against must be 'threshold', 'tpr' or 'tnr', got {against!r}")
-        self.ax_ = ax = own_axes() if ax is None else ax
+        self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
         x = getattr(self.curve, against)
         self.lines_: dict[str, Line2D] = {}
@@ -141,8 +132,8 @@ class RateDisplay:
                 continue
             color = POSITIVE_COLOR if series.of_positive else NEGATIVE_COLOR
             (self.lines_[series.field],) = ax.plot(x, values, color=color, ls=series.style, lw=1.6)
-            if series.name != "MSE" and self.n_records is not None:
-                lower, upper = self._limits(values, self.n_records[series.of_positive])
+            if series.name != "MSE" and self.n_samples is not None:
+                lower, upper = self._limits(values, self.n_samples[series.of_positive])
                 ax.fill_between(x, lower, upper, color=color, alpha=0.15, lw=0)
         self.threshold_line_ = (
             None if self.threshold is None else self._mark_threshold(self.threshold, against)
@@ -156,7 +147,7 @@ class RateDisplay:
         return self
 
     def value_at_threshold(self, field: str) -> float:
-        """Read a field of the curve at the threshold in force, by interpolation."""
+        """Value of a field of the curve at the current threshold, by interpolation."""
         if self.threshold is None:
             return float("nan")
         return float(np.interp(self.threshold, self.curve.threshold, getattr(self.curve, field)))
@@ -171,15 +162,11 @@ class RateDisplay:
             labels = [shortened(self.class_names[of_positive])]
             for series in SERIES:
                 if series.of_positive == of_positive and series.field in self.lines_:
-                    told = (
-                        ""
-                        if self.threshold is None
-                        else f" {self.value_at_threshold(series.field):.3f}"
-                    )
+                    value = f" {self.value_at_threshold(series.field):.3f}"
                     handles.append(self.lines_[series.field])
-                    labels.append(series.name + told)
+                    labels.append(series.name + ("" if self.threshold is None else value))
             columns.append((handles, labels))
-        # Columns are filled one after the other, the first with what is left over.
+        # matplotlib fills the first column with one entry more where their number is odd.
         columns.sort(key=lambda column: -len(column[1]))
         title = None
         if self.threshold is not None:
@@ -195,19 +182,15 @@ class RateDisplay:
         return f"{series.name} of {self.class_names[series.of_positive]}"
 
     def _range_of_interest(self) -> tuple[float, float]:
-        """Thresholds at which not all records are called alike, a percent of them left aside."""
+        """Thresholds at which not almost all samples (99 %) are called alike, with a margin."""
         thresholds, tpr, tnr = self.curve.threshold, self.curve.tpr, self.curve.tnr
         mixed = thresholds[~((tpr > 0.99) & (tnr < 0.01)) & ~((tpr < 0.01) & (tnr > 0.99))]
         shown = mixed if len(mixed) else thresholds
-        ends = (
-            [shown[0], shown[-1]]
-            if self.threshold is None
-            else [shown[0], shown[-1], self.threshold]
-        )
+        ends = [shown[0], shown[-1], shown[0] if self.threshold is None else self.threshold]
         margin = 0.05 * (max(ends) - min(ends)) or 0.5
         return min(ends) - margin, max(ends) + margin
 
-    def _limits(self, rate: NDArray[np.float64], n: int) -> Any:
+    def _limits(self, rate: Floats, n: int) -> Any:
         return clopper_pearson(np.rint(rate * n), np.full(len(rate), n), confidence=self.confidence)
 
     def _mark_threshold(self, threshold: float, against: str) -> Line2D:
@@ -226,31 +209,25 @@ class RateDisplay:
         *,
         class_names: tuple[str, str] | None = None,
         confidence: float = 0.95,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> RateDisplay:
-        """Draw the trade-off of a fitted bootstrap ensemble, out of bag or on new records.
+        """Draw the rates of a fitted bootstrap ensemble, out of bag or on new samples.
 
         Parameters
         ----------
         estimator : fitted bootstrap ensemble
             Or a pipeline that ends with one. Its own threshold is marked.
         X : table of shape (n, n_features), default=None
-            Records that it has not seen. By default the curve is that of the out-of-bag records,
+            Samples that it has not seen. By default the curve is that of the out-of-bag samples,
             without limits.
         y : array-like of shape (n,), default=None
             Their labels.
         class_names : tuple of two str, default=None
             Names of the negative and the positive class, by default the labels.
         confidence : float, default=0.95
-            Of the limits of the rates on new records.
-        ax : matplotlib Axes, default=None
+            Confidence of the limits of the rates on new samples.
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        RateDisplay
         """
         model = last_step(estimator)
         if not is_ensemble(model):
@@ -260,32 +237,24 @@ class RateDisplay:
             )
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither")
-        label, calibrated = own_label(estimator), is_calibrated(model)
-        other = next(name for name in estimator.classes_ if name != label)
-        threshold, where = (
-            (model.proba_threshold_, "probability") if calibrated else (model.threshold_, "scores")
-        )
-        # Costs threshold vote shares, not scores: the curve has no place for that.
-        scores_decide = calibrated or model.costs_ is None
-        threshold = float(threshold) if np.ndim(threshold) == 0 and scores_decide else None
-        curve, n_records, measured = model.rate_curve(), None, "out of bag"
+        threshold = single_threshold(model)
+        where = "probability" if is_calibrated(model) else "scores"
+        curve, n_samples, measured = model.rate_curve(), None, "out of bag"
         if y is not None:
-            positive = is_positive(y, label)
-            thresholds = (
-                curve.threshold if threshold is None else np.union1d(curve.threshold, threshold)
-            )
-            curve, measured = rate_curve_on(estimator, X, positive, thresholds), "new records"
-            n_records = (int(np.sum(~positive)), int(np.sum(positive)))
+            positive = is_positive(y, own_label(estimator))
+            thresholds = np.union1d(curve.threshold, [] if threshold is None else threshold)
+            curve, measured = rate_curve_on(estimator, X, positive, thresholds), "new samples"
+            n_samples = (int(np.sum(~positive)), int(np.sum(positive)))
         elif threshold is not None and np.isfinite(model.oob_tpr_):
             curve = _with_threshold(curve, threshold, model.oob_tpr_, model.oob_tnr_)
         return cls(
             curve,
             threshold=threshold,
-            class_names=class_names or (str(other), str(label)),
-            n_records=n_records,
+            class_names=class_names or class_names_of(estimator),
+            n_samples=n_samples,
             confidence=confidence,
             threshold_name=f"threshold of the {where}, {measured}",
-        ).plot(ax, **kwargs)
+        ).plot(**kwargs)
 
     @classmethod
     def from_predictions(
@@ -300,42 +269,38 @@ class RateDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> RateDisplay:
-        """Draw the trade-off of scores that are at hand.
+        """Draw the rates by scores.
 
         Parameters
         ----------
         y_true : array-like of shape (n,)
         scores : array-like of shape (n,) or (..., n)
-            One score for each record, or one for each member and record. Errors are drawn where
-            there are members: the probability is the share of their votes.
+            One score for each sample, or one for each member and sample. Errors are drawn if there
+            are members: the probability is the share of their votes.
         threshold : float, default=None
-            Threshold in force.
+            Current threshold.
         pos_label : label, default=None
             Class of interest, by default the larger label.
         class_names : tuple of two str, default=None
             Names of the negative and the positive class, by default the labels.
         confidence : float, default=0.95
-            Of the limits of the rates.
+            Confidence of the limits of the rates.
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        RateDisplay
         """
         positive = is_positive(y_true, pos_label)
         return cls(
             rate_curve(y_true, scores, pos_label=pos_label),
             threshold=threshold,
-            class_names=class_names or class_names_in(np.asarray(y_true), positive),
-            n_records=(int(np.sum(~positive)), int(np.sum(positive))),
+            class_names=class_names or class_names_in(y_true, positive),
+            n_samples=(int(np.sum(~positive)), int(np.sum(positive))),
             confidence=confidence,
         ).plot(ax, **kwargs)
 
 
 def _with_threshold(curve: RateCurve, threshold: float, tpr: float, tnr: float) -> RateCurve:
-    """Put the exact rates of a threshold between those of the curve; errors are interpolated."""
+    """Insert the exact rates of a threshold into a curve; errors are interpolated."""
     if threshold in curve.threshold:
         return curve
     place = np.searchsorted(curve.threshold, threshold)

@@ -1,4 +1,4 @@
-"""How many records of either class are called rightly, at one threshold or at all of them."""
+"""Recall of either class, at one threshold or at all of them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.bootstrap.votes import DECIMALS
-from svmproba.evaluation._metrics import Label, is_positive
-
-Floats = NDArray[np.float64]
+from svmproba.bootstrap.votes import mix_shares, vote_shares
+from svmproba.evaluation._metrics import Bools, Floats, Label, check_scores, finite, is_positive
 
 MAX_THRESHOLDS = 200
-#: Scores of members that are looked at together.
-BLOCK = 2_000_000
+#: Scores whose votes are counted together: they stay in the cache for all thresholds.
+BLOCK = 300_000
 
 
 class Rates(NamedTuple):
-    """Shares of rightly and wrongly called records, numbers or one for each threshold.
+    """Rates at one threshold (float) or at several (ndarray).
 
     Attributes
     ----------
@@ -29,7 +27,7 @@ class Rates(NamedTuple):
     tnr : float or ndarray
         Share of the negatives that are called negative.
     precision : float or ndarray
-        Share of positives among the records that are called positive.
+        Share of positives among the samples that are called positive.
     """
 
     tpr: Floats | float
@@ -41,7 +39,7 @@ class Rates(NamedTuple):
 def rates_at(
     y_true: ArrayLike, scores: ArrayLike, threshold: ArrayLike, *, pos_label: Label = None
 ) -> Rates:
-    """Rates of both classes where records at or above a threshold are called positive.
+    """Rates of both classes where samples at or above a threshold are called positive.
 
     Parameters
     ----------
@@ -50,14 +48,14 @@ def rates_at(
     scores : array-like of shape (n,)
         Scores or probabilities of the class of interest, larger for positives.
     threshold : float or array-like
-        One or many thresholds.
+        One threshold or several.
     pos_label : label, default=None
         The class of interest, by default the larger label.
 
     Returns
     -------
     Rates
-        Of the shape of `threshold`. NaN for a share of no records.
+        Of the shape of `threshold`. NaN for a share of no samples.
 
     Examples
     --------
@@ -68,10 +66,10 @@ def rates_at(
     array([1. , 0.5])
     """
     positive = is_positive(y_true, pos_label)
-    values, thresholds = _finite(scores, "scores"), _finite(threshold, "threshold", infinite=True)
+    values, thresholds = finite(scores, "scores"), finite(threshold, "threshold", infinite=True)
     if values.shape != positive.shape:
         raise ValueError(
-            f"scores must hold one number for each record, shape {positive.shape}, "
+            f"scores must hold one number for each sample, shape {positive.shape}, "
             f"got shape {values.shape}"
         )
     n_plus, n_minus = int(positive.sum()), int((~positive).sum())
@@ -93,21 +91,21 @@ def rate_curve(
     thresholds: ArrayLike | None = None,
     pos_label: Label = None,
 ) -> RateCurve:
-    r"""Rates and errors of both classes at many thresholds, on records that are at hand.
+    r"""Rates and errors of both classes at many thresholds.
 
     The probability at threshold t is the weighted share of the members whose score is above t, ties
-    counted half. A record is called positive where that is at least one half.
+    counted half. A sample is called positive where that is at least one half.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels of two classes.
     scores : array-like of shape (n,) or (..., n)
-        One score for each record, or one for each member and record.
+        One score for each sample, or one for each member and sample.
     weights : array-like, default=None
         Weights of the members along the first axis of `scores`; equal by default.
     thresholds : array-like of shape (n_thresholds,), default=None
-        Thresholds. By default the median scores of the records, at most 200 quantiles of them, and
+        Thresholds. By default the median scores of the samples, at most 200 quantiles of them, and
         one threshold above all.
     pos_label : label, default=None
         The class of interest, by default the larger label.
@@ -115,8 +113,8 @@ def rate_curve(
     Returns
     -------
     RateCurve
-        The mean squared errors are NaN where each record has one score: one vote is no
-        probability. The rates of a class without records are NaN.
+        The mean squared errors are NaN where each sample has one score: one vote is no
+        probability. The rates of a class without samples are NaN.
 
     Examples
     --------
@@ -125,72 +123,51 @@ def rate_curve(
     >>> curve.tpr, curve.tnr
     (array([1., 1., 0.]), array([0. , 0.5, 1. ]))
     """
-    positive, values = is_positive(y_true, pos_label), _finite(scores, "scores")
-    if values.ndim < 1 or values.shape[-1] != len(positive):
-        raise ValueError(
-            f"scores must hold {len(positive)} records along their last axis, "
-            f"got shape {values.shape}"
-        )
-    each = _member_weights(weights, values.shape)
-    members = values.reshape(len(each), -1)
+    positive = is_positive(y_true, pos_label)
+    values = check_scores(positive, scores)
+    rho = _theta_weights(weights, values.shape)
+    members = values.reshape(len(rho), -1, len(positive))
     if thresholds is None:
-        at = _thresholds_between(np.median(members, axis=0))
+        at = _thresholds_between(np.median(members, axis=(0, 1)))
     else:
-        at = np.unique(_finite(thresholds, "thresholds"))
-    step = max(1, BLOCK // (len(each) + len(at)))
-    blocks = (slice(start, start + step) for start in range(0, len(positive), step))
-    curve = curve_of_blocks(((block, members[:, block]) for block in blocks), positive, each, at)
-    if len(each) > 1:
-        return curve
+        at = np.unique(finite(thresholds, "thresholds"))
+    if members.size > len(positive):
+        return curve_of_blocks([(slice(None), members)], positive, rho, at)
+    rates = rates_at(positive, members.ravel(), at, pos_label=True)
     unknown = np.full(len(at), np.nan)
-    return curve._replace(mse_plus=unknown, mse_minus=unknown)
+    return RateCurve(at, np.asarray(rates.tpr), np.asarray(rates.tnr), unknown, unknown)
 
 
 def curve_of_blocks(
-    blocks: Iterable[tuple[slice, Floats]],
-    positive: NDArray[np.bool_],
-    weights: Floats,
-    thresholds: Floats,
+    blocks: Iterable[tuple[slice, Floats]], positive: Bools, rho: Floats, thresholds: Floats
 ) -> RateCurve:
-    """Rates and errors at thresholds, from scores that come in blocks of records.
+    """Rates and errors at thresholds, from scores that come in blocks of samples.
 
-    Parameters
-    ----------
-    blocks : iterable of (slice, ndarray of shape (n_members, n_records_of_the_block))
-    positive : ndarray of bool of shape (n,)
-        Which records belong to the class of interest.
-    weights : ndarray of shape (n_members,)
-        Sum 1.
-    thresholds : ndarray of shape (n_thresholds,)
-        Increasing.
-
-    Returns
-    -------
-    RateCurve
+    A block is a slice of the samples and their scores (n_theta, n_bootstraps, n_in_block); `rho`
+    (n_theta,) sums to 1; thresholds increase.
     """
     hits, squares = np.zeros((2, len(thresholds))), np.zeros((2, len(thresholds)))
     for block, scores in blocks:
-        shares = _shares_above(scores, weights, thresholds)
-        for k, of_class in enumerate((~positive[block], positive[block])):
-            hits[k] += (shares[of_class] >= 0.5).sum(axis=0)
-            squares[k] += ((k - shares[of_class]) ** 2).sum(axis=0)
+        for shares, plus in _shares_at(scores, positive[block], rho, thresholds):
+            for k, of_class in enumerate((~plus, plus)):
+                hits[k] += (shares[:, of_class] >= 0.5).sum(axis=1)
+                squares[k] += ((k - shares[:, of_class]) ** 2).sum(axis=1)
     counts = np.array([[np.sum(~positive)], [np.sum(positive)]])
     with np.errstate(invalid="ignore"):
         called, errors = hits / counts, squares / counts
     return RateCurve(thresholds, called[1], 1 - called[0], errors[1], errors[0])
 
 
-def _shares_above(scores: Floats, weights: Floats, thresholds: Floats) -> Floats:
-    """Weighted share of the members above each threshold (n, n_thresholds); ties count half."""
-    n, n_places = scores.shape[1], len(thresholds) + 1
-    votes = np.zeros(n * n_places)
-    half = np.broadcast_to(weights[:, np.newaxis] / 2, scores.shape).ravel()
-    for side in ("left", "right"):
-        # A score votes at all thresholds before its place: those below it, or those not above it.
-        place = np.searchsorted(thresholds, scores, side=side) + n_places * np.arange(n)
-        votes += np.bincount(place.ravel(), weights=half, minlength=votes.size)
-    steps = votes.reshape(n, n_places)[:, :0:-1]
-    return np.round(np.cumsum(steps, axis=1)[:, ::-1], DECIMALS)
+def _shares_at(
+    scores: Floats, positive: Bools, rho: Floats, thresholds: Floats
+) -> Iterable[tuple[Floats, Bools]]:
+    """Vote shares (n_thresholds, n) and labels, a few samples at a time."""
+    step = max(1, BLOCK // (scores.shape[0] * scores.shape[1] + len(thresholds)))
+    for start in range(0, len(positive), step):
+        part = slice(start, start + step)
+        by_bag = np.ascontiguousarray(np.moveaxis(scores[..., part], 1, 2))
+        shares = [mix_shares(vote_shares(by_bag, at), rho) for at in thresholds]
+        yield np.array(shares), positive[part]
 
 
 def _thresholds_between(middle: Floats) -> Floats:
@@ -201,22 +178,14 @@ def _thresholds_between(middle: Floats) -> Floats:
     return np.append(distinct, np.nextafter(distinct[-1], np.inf))
 
 
-def _member_weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
-    n_members = int(np.prod(shape[:-1]))
+def _theta_weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
+    """Weights along the first axis of the scores, sum 1; a single one where all are equal."""
     if weights is None:
-        return np.full(n_members, 1 / n_members)
-    along_first = _finite(weights, "weights")
-    if len(shape) < 2 or along_first.shape != shape[:1] or not along_first.sum() > 0:
+        return np.ones(1)
+    given = finite(weights, "weights")
+    if len(shape) < 2 or given.shape != shape[:1] or not given.sum() > 0:
         raise ValueError(
             "weights must hold one number for each entry of the first axis of scores, with a "
-            f"positive sum, got shape {along_first.shape} for scores of shape {shape}"
+            f"positive sum, got shape {given.shape} for scores of shape {shape}"
         )
-    each = np.repeat(along_first, n_members // len(along_first))
-    return np.asarray(each / each.sum())
-
-
-def _finite(values: ArrayLike, name: str, *, infinite: bool = False) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    if np.isnan(array).any() or not (infinite or np.isfinite(array).all()):
-        raise ValueError(f"{name} must not hold NaN{'' if infinite else ' or infinite values'}")
-    return array
+    return np.asarray(given / given.sum())

@@ -1,7 +1,8 @@
-"""Are the probabilities as often right as they say? Numbers are stored first, drawn later."""
+"""Reliability diagram."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from svmproba.evaluation._drawing import (
     GUIDE_COLOR,
     NEGATIVE_COLOR,
     axes_below,
-    own_axes,
+    axes_or_new,
     tidy,
     wrapped,
     write_legend,
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay:
-    """Reliability diagram with exact limits, and how often each probability was said.
+    """Reliability diagram with exact limits, and a histogram of the probabilities.
 
-    Above, the observed share of positives in each bin of predicted probability with its
-    Clopper–Pearson limits; below, the number of records in each bin. Build it with
-    :meth:`from_estimator` or :meth:`from_predictions`.
+    The diagram shows the observed share of positives in each bin of predicted probability, with its
+    Clopper–Pearson limits. The histogram below it shows how many samples have which probability.
+    Build the display with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ class ReliabilityDisplay:
     Attributes
     ----------
     ax_, histogram_ax_ : matplotlib Axes
-        The diagram; the histogram below it, ``None`` where it was not asked for.
+        The diagram; the histogram below it, ``None`` without one.
     figure_ : matplotlib Figure
     errorbar_ : matplotlib ErrorbarContainer
 
@@ -57,18 +59,11 @@ class ReliabilityDisplay:
     'observed share of 1'
     """
 
-    def __init__(
-        self,
-        curve: ReliabilityCurve,
-        proba: ArrayLike,
-        *,
-        name: str | None = None,
-        pos_label: Label = None,
-    ) -> None:
-        self.curve = curve
-        self.proba = proba
-        self.name = name
-        self.pos_label = pos_label
+    curve: ReliabilityCurve
+    proba: ArrayLike
+    _: KW_ONLY
+    name: str | None = None
+    pos_label: Label = None
 
     def plot(
         self,
@@ -78,30 +73,25 @@ class ReliabilityDisplay:
         histogram: bool = True,
         color: str = NEGATIVE_COLOR,
     ) -> ReliabilityDisplay:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; ``None`` makes a figure. Several displays can share axes, the
-            histogram being drawn for those that ask for it.
+            Axes to draw on; ``None`` makes a figure. Several displays can share axes.
         name : str, default=None
             Name in the legend, instead of the stored one.
         histogram : bool, default=True
             Whether to draw the histogram below the diagram.
         color : str
             Any matplotlib colour.
-
-        Returns
-        -------
-        ReliabilityDisplay
         """
-        self.ax_ = ax = own_axes() if ax is None else ax
+        self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
         curve, positive = self.curve, "positives" if self.pos_label is None else self.pos_label
-        if not any(line.get_label() == "reliable" for line in ax.lines):
-            ax.plot([0, 1], [0, 1], ":", color=GUIDE_COLOR, lw=1.2, label="reliable")
-        # Rounding may put a limit a hair inside the share it bounds; lengths stay non-negative.
+        if not any(line.get_label() == "calibrated" for line in ax.lines):
+            ax.plot([0, 1], [0, 1], ":", color=GUIDE_COLOR, lw=1.2, label="calibrated")
+        # Rounding may put a limit slightly inside the share; lengths must not be negative.
         lengths = np.maximum([curve.observed - curve.lower, curve.upper - curve.observed], 0.0)
         ax.plot(curve.mean_predicted, curve.observed, color=color, lw=1, alpha=0.35)
         self.errorbar_ = ax.errorbar(
@@ -130,12 +120,12 @@ class ReliabilityDisplay:
 
         below = axes_below(self.ax_)
         below.hist(self.proba, [k / 20 for k in range(21)], color=color, alpha=0.85, rwidth=0.92)
-        # Vote shares pile up at 0 and 1: a linear axis would hide every other record.
+        # Many vote shares are 0 or 1: on a linear axis the other bars would be invisible.
         below.set_yscale("log")
         below.set_ylim(bottom=0.7)
         below.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         below.yaxis.set_minor_formatter(NullFormatter())
-        below.set_ylabel("records")
+        below.set_ylabel("samples")
         self.ax_.tick_params(labelbottom=False)
         tidy(below)
         return below
@@ -147,47 +137,36 @@ class ReliabilityDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        n_bins: int = 10,
-        strategy: Strategy = "uniform",
         confidence: float = 0.95,
-        simultaneous: bool = False,
         pos_label: Label = None,
         name: str | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Draw the reliability of a fitted classifier on records it has not seen.
+        """Draw the reliability diagram of a fitted classifier.
 
         Parameters
         ----------
         estimator : fitted classifier with ``predict_proba``
         X : table of shape (n, n_features)
+            Samples that it has not seen.
         y : array-like of shape (n,)
-        n_bins, strategy, confidence, simultaneous
-            As in :func:`svmproba.evaluation.reliability_curve`.
+            Their labels.
+        confidence : float, default=0.95
+            Confidence of the limits.
         pos_label : label, default=None
             Class of interest, by default the estimator's ``pos_label`` or larger class.
         name : str, default=None
             Name in the legend, by default the estimator's class and the confidence.
-        ax : matplotlib Axes, default=None
         **kwargs
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        ReliabilityDisplay
+            Passed to :meth:`from_predictions`.
         """
         column, positive = column_of(estimator, pos_label)
         return cls.from_predictions(
             y,
             estimator.predict_proba(X)[:, column],
-            n_bins=n_bins,
-            strategy=strategy,
             confidence=confidence,
-            simultaneous=simultaneous,
             pos_label=positive,
             name=name or f"{type(last_step(estimator)).__name__}, {confidence:.0%} limits",
-            ax=ax,
             **kwargs,
         )
 
@@ -206,24 +185,17 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Draw the reliability of probabilities.
+        """Draw the reliability diagram of predicted probabilities.
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-        proba : array-like of shape (n,)
-            Predicted probability of the class of interest.
-        n_bins, strategy, confidence, simultaneous, pos_label
+        y_true, proba, n_bins, strategy, confidence, simultaneous, pos_label
             As in :func:`svmproba.evaluation.reliability_curve`.
         name : str, default=None
             Name in the legend.
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        ReliabilityDisplay
         """
         curve = reliability_curve(
             y_true,
@@ -235,6 +207,5 @@ class ReliabilityDisplay:
             pos_label=pos_label,
         )
         positive = positive_label(y_true, pos_label)
-        return cls(
-            curve, proba, name=name or f"observed, {confidence:.0%} limits", pos_label=positive
-        ).plot(ax, **kwargs)
+        name = name or f"observed, {confidence:.0%} limits"
+        return cls(curve, proba, name=name, pos_label=positive).plot(ax, **kwargs)

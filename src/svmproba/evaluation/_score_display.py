@@ -1,11 +1,12 @@
-"""How the scores of the two classes lie about the threshold."""
+"""Histograms of the scores of both classes."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmproba.evaluation._classifiers import (
     class_names_in,
@@ -19,55 +20,34 @@ from svmproba.evaluation._classifiers import (
 from svmproba.evaluation._drawing import (
     NEGATIVE_COLOR,
     POSITIVE_COLOR,
+    axes_or_new,
     edges_through,
     follow_mouse,
+    move_line,
     number,
-    own_axes,
     shortened,
     tidy,
     wrapped,
     write_legend,
 )
-from svmproba.evaluation._metrics import Label, is_positive
+from svmproba.evaluation._metrics import Floats, Label, check_scores, is_positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def best_theta_scores(ensemble: Any, X: Any) -> NDArray[np.float64]:
-    """Scores of the members at the most reliable hyperparameter value, the first of equals.
+def best_theta_scores(ensemble: Any, X: Any) -> Floats:
+    """Scores (n_bootstraps, n) of the members at the most reliable hyperparameter value.
 
-    Scores of different values of C lie on different scales; these lie on one.
-
-    Parameters
-    ----------
-    ensemble : fitted bootstrap ensemble
-    X : table of shape (n, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_bootstraps, n)
+    Scores of different values of C have different scales; these share one.
     """
     best = int(np.argmax(ensemble.reliability_))
     blocks = [scores[best].copy() for _, scores in ensemble.member_scores(X)]
     return np.concatenate(blocks, axis=-1)
 
 
-def member_votes(estimator: Any, X: Any, pos_label: Label) -> tuple[NDArray[np.float64], float]:
-    """Scores of the members at the most reliable hyperparameter value, and their threshold.
-
-    Parameters
-    ----------
-    estimator : fitted bootstrap ensemble, or a pipeline that ends with one
-    X : table of shape (n, n_features)
-    pos_label : label
-        Class of interest.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_bootstraps, n)
-    threshold : float
-    """
+def member_votes(estimator: Any, X: Any, pos_label: Label) -> tuple[Floats, float]:
+    """Scores as `best_theta_scores` gives them, and their threshold, for the class of interest."""
     model = last_step(estimator)
     if not is_ensemble(model):
         raise ValueError(f"scores of members need a bootstrap ensemble, got {model!r}")
@@ -77,25 +57,26 @@ def member_votes(estimator: Any, X: Any, pos_label: Label) -> tuple[NDArray[np.f
     return (scores, threshold) if pos_label == own_label(estimator) else (-scores, -threshold)
 
 
+@dataclass(eq=False, repr=False)
 class ScoreHistogramDisplay:
     """Histograms of scores, one for each true class, and a threshold that can be moved.
 
-    The legend tells which share of either class is on its side of the threshold: TPR and TNR. Move
-    the threshold with :meth:`move_threshold` or, where the window takes events, with the mouse.
-    Build the display with :meth:`from_estimator` or :meth:`from_predictions`.
+    The legend states TPR and TNR at the threshold. Move the threshold with :meth:`move_threshold`
+    or, in an interactive window, with the mouse. Build the display with :meth:`from_estimator` or
+    :meth:`from_predictions`.
 
     Parameters
     ----------
     negative, positive : ndarray
-        Scores of the records of each class.
+        Scores of the samples of each class.
     threshold : float, default=0
         Scores at or above it are called positive.
     class_names : tuple of two str
         Names of the negative and the positive class.
     score_name : str, default="score"
         Label of the axis.
-    counted : str, default="records"
-        What has a score.
+    counted : str, default="samples"
+        What the histograms count: ``"samples"`` or ``"votes"``.
 
     Attributes
     ----------
@@ -113,45 +94,32 @@ class ScoreHistogramDisplay:
     (1.0, 1.0)
     """
 
-    def __init__(
-        self,
-        negative: NDArray[np.float64],
-        positive: NDArray[np.float64],
-        *,
-        threshold: float = 0.0,
-        class_names: tuple[str, str] = ("negative", "positive"),
-        score_name: str = "score",
-        counted: str = "records",
-    ) -> None:
-        self.negative = negative
-        self.positive = positive
-        self.threshold = threshold
-        self.class_names = class_names
-        self.score_name = score_name
-        self.counted = counted
+    negative: Floats
+    positive: Floats
+    _: KW_ONLY
+    threshold: float = 0.0
+    class_names: tuple[str, str] = ("negative", "positive")
+    score_name: str = "score"
+    counted: str = "samples"
 
     @property
     def rates(self) -> tuple[float, float]:
-        """TPR and TNR at the threshold; NaN for a class without records."""
+        """TPR and TNR at the threshold; NaN for a class without samples."""
         right = self.positive >= self.threshold, self.negative < self.threshold
         tpr, tnr = (float(side.mean()) if side.size else float("nan") for side in right)
         return tpr, tnr
 
     def plot(self, ax: Axes | None = None, *, bins: int = 40) -> ScoreHistogramDisplay:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; ``None`` makes a figure.
+            Axes to draw on; ``None`` makes a figure.
         bins : int, default=40
-            Bins over the range of all scores; the threshold is an edge.
-
-        Returns
-        -------
-        ScoreHistogramDisplay
+            Number of bins over the range of all scores; the threshold is an edge.
         """
-        self.ax_ = ax = own_axes() if ax is None else ax
+        self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
         self._bars: list[Any] = []
         edges = edges_through(self.threshold, np.concatenate([self.negative, self.positive]), bins)
@@ -168,21 +136,10 @@ class ScoreHistogramDisplay:
         return self
 
     def move_threshold(self, threshold: float) -> ScoreHistogramDisplay:
-        """Move the threshold of a drawn display, and the rates with it.
-
-        Parameters
-        ----------
-        threshold : float
-            The new threshold, on the axis of the scores.
-
-        Returns
-        -------
-        ScoreHistogramDisplay
-        """
+        """Move the threshold of a drawn display; the rates follow."""
         self.threshold = threshold
-        self.threshold_line_.set_xdata([threshold, threshold])
         self._write_legend()
-        self.figure_.canvas.draw_idle()
+        move_line(self.threshold_line_, threshold)
         return self
 
     def _write_legend(self) -> None:
@@ -194,11 +151,11 @@ class ScoreHistogramDisplay:
             (self.negative, self.positive),
             strict=True,
         ):
-            told = f"{rate_name} {rate:.3f}" if scores.size else f"no {self.counted}"
-            if scores.size and self.counted == "records":
-                told += f", {rate * scores.size:.0f} of {scores.size}"
-            labels.append(f"{shortened(name)}\n{told}")
-        title = f"threshold at {number(self.threshold)}"
+            text = f"{rate_name} {rate:.3f}" if scores.size else f"no {self.counted}"
+            if scores.size and self.counted == "samples":
+                text += f", {rate * scores.size:.0f} of {scores.size}"
+            labels.append(f"{shortened(name)}\n{text}")
+        title = f"at threshold {number(self.threshold)}"
         write_legend(self.ax_, self._bars, labels, title=title, loc="upper center", ncols=2)
 
     @classmethod
@@ -210,15 +167,13 @@ class ScoreHistogramDisplay:
         *,
         members: bool = False,
         pos_label: Label = None,
-        class_names: tuple[str, str] | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreHistogramDisplay:
-        r"""Draw what decides the class of each record, at the estimator's threshold.
+        r"""Draw the number that decides the class of each sample, and the estimator's threshold.
 
-        For the vote shares of a bootstrap ensemble that is the median of all scores of the
-        record, weighted by :math:`\rho_\theta`: at every threshold the rates are those that
-        ``predict`` has with that threshold. For calibrated probabilities it is the probability, for
+        For the vote shares of a bootstrap ensemble this number is the median of all scores of the
+        sample, weighted by :math:`\rho_\theta`: at every threshold, the rates are those of
+        ``predict`` with that threshold. For calibrated probabilities it is the probability, for
         another classifier its ``decision_function`` or, without one, its probability.
 
         Parameters
@@ -228,19 +183,12 @@ class ScoreHistogramDisplay:
         X : table of shape (n, n_features)
         y : array-like of shape (n,)
         members : bool, default=False
-            Of a bootstrap ensemble, draw instead the scores of all members at the most reliable
-            hyperparameter value: votes are counted then, not records.
+            Whether to draw the scores of all members of a bootstrap ensemble instead, at the most
+            reliable hyperparameter value. The histograms then count votes, not samples.
         pos_label : label, default=None
             Class of interest, by default the estimator's ``pos_label`` or larger class.
-        class_names : tuple of two str, default=None
-            Names of the negative and the positive class, by default the labels.
-        ax : matplotlib Axes, default=None
         **kwargs
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        ScoreHistogramDisplay
+            Passed to :meth:`from_predictions`.
         """
         _, positive = column_of(estimator, pos_label)
         if members:
@@ -249,14 +197,7 @@ class ScoreHistogramDisplay:
         else:
             scores, threshold, name = levels_of(estimator, X, positive)
         return cls.from_predictions(
-            y,
-            scores,
-            threshold=threshold,
-            pos_label=positive,
-            class_names=class_names,
-            score_name=name,
-            ax=ax,
-            **kwargs,
+            y, scores, threshold=threshold, pos_label=positive, score_name=name, **kwargs
         )
 
     @classmethod
@@ -272,13 +213,13 @@ class ScoreHistogramDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreHistogramDisplay:
-        """Draw scores that are at hand.
+        """Draw histograms of scores.
 
         Parameters
         ----------
         y_true : array-like of shape (n,)
         scores : array-like of shape (n,) or (..., n)
-            One score for each record, or one for each member and record.
+            One score for each sample, or one for each member and sample.
         threshold : float, default=0
             Scores at or above it are called positive.
         pos_label : label, default=None
@@ -290,23 +231,14 @@ class ScoreHistogramDisplay:
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        ScoreHistogramDisplay
         """
-        positive, values = is_positive(y_true, pos_label), np.asarray(scores, dtype=np.float64)
-        if values.ndim < 1 or values.shape[-1] != len(positive):
-            raise ValueError(
-                f"scores must hold {len(positive)} records along their last axis, "
-                f"got shape {values.shape}"
-            )
-        names = class_names or class_names_in(np.asarray(y_true), positive)
+        positive = is_positive(y_true, pos_label)
+        values = check_scores(positive, scores)
         return cls(
             values[..., ~positive].ravel(),
             values[..., positive].ravel(),
             threshold=threshold,
-            class_names=names,
+            class_names=class_names or class_names_in(y_true, positive),
             score_name=score_name,
-            counted="records" if values.ndim == 1 else "votes",
+            counted="samples" if values.ndim == 1 else "votes",
         ).plot(ax, **kwargs)

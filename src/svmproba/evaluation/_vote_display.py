@@ -1,20 +1,22 @@
-"""How the members of an ensemble vote on one record."""
+"""Votes of the members of an ensemble on one sample."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba.bootstrap.votes import vote_shares
-from svmproba.evaluation._classifiers import column_of
+from svmproba.evaluation._classifiers import class_names_of, column_of
 from svmproba.evaluation._drawing import (
     NEGATIVE_COLOR,
     POSITIVE_COLOR,
+    axes_or_new,
     edges_through,
     follow_mouse,
-    own_axes,
+    move_line,
     shortened,
     tidy,
 )
@@ -25,20 +27,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class VoteHistogramDisplay:
-    """Scores that the members give to one record, coloured by vote, and a movable threshold.
+    """Histogram of the members' scores of one sample, coloured by vote.
 
     The share of the scores above the threshold is the probability of the class of interest at one
     hyperparameter value (the paper's figures 3 and 6). Move the threshold with
-    :meth:`move_threshold` or, where the window takes events, with the mouse. Build the display with
+    :meth:`move_threshold` or, in an interactive window, with the mouse. Build the display with
     :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     scores : ndarray of shape (n_bootstraps,)
-        Scores of the record.
+        Scores of the sample.
     threshold : float, default=0
-        Scores above it vote for the positive class, scores at it half.
+        Scores above it vote for the positive class; a score equal to it counts half.
     class_names : tuple of two str
         Names of the negative and the positive class.
 
@@ -60,16 +63,10 @@ class VoteHistogramDisplay:
     0.5
     """
 
-    def __init__(
-        self,
-        scores: ArrayLike,
-        *,
-        threshold: float = 0.0,
-        class_names: tuple[str, str] = ("negative", "positive"),
-    ) -> None:
-        self.scores = scores
-        self.threshold = threshold
-        self.class_names = class_names
+    scores: ArrayLike
+    _: KW_ONLY
+    threshold: float = 0.0
+    class_names: tuple[str, str] = ("negative", "positive")
 
     @property
     def share(self) -> float:
@@ -77,20 +74,16 @@ class VoteHistogramDisplay:
         return float(vote_shares(np.asarray(self.scores, dtype=np.float64), self.threshold))
 
     def plot(self, ax: Axes | None = None, *, bins: int = 30) -> VoteHistogramDisplay:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; ``None`` makes a figure.
+            Axes to draw on; ``None`` makes a figure.
         bins : int, default=30
-            Bins over the range of the scores; the threshold is an edge.
-
-        Returns
-        -------
-        VoteHistogramDisplay
+            Number of bins over the range of the scores; the threshold is an edge.
         """
-        self.ax_ = ax = own_axes() if ax is None else ax
+        self.ax_ = ax = axes_or_new(ax)
         from matplotlib.ticker import MaxNLocator
 
         self.figure_, self._bins = ax.figure, bins
@@ -102,7 +95,7 @@ class VoteHistogramDisplay:
             for x, align, color in sides
         ]
         for text in self.texts_:
-            # The threshold may lie behind a long name.
+            # The line of the threshold may lie behind a long name.
             text.set_bbox({"facecolor": "white", "alpha": 0.75, "lw": 0, "pad": 1})
         self._draw_votes()
         ax.set(xlabel="score of a member", ylabel="members")
@@ -115,21 +108,10 @@ class VoteHistogramDisplay:
         return self
 
     def move_threshold(self, threshold: float) -> VoteHistogramDisplay:
-        """Move the threshold of a drawn display, and the votes with it.
-
-        Parameters
-        ----------
-        threshold : float
-            The new threshold, on the axis of the scores.
-
-        Returns
-        -------
-        VoteHistogramDisplay
-        """
+        """Move the threshold of a drawn display; colours and shares follow."""
         self.threshold = threshold
-        self.threshold_line_.set_xdata([threshold, threshold])
         self._draw_votes()
-        self.figure_.canvas.draw_idle()
+        move_line(self.threshold_line_, threshold)
         return self
 
     def _draw_votes(self) -> None:
@@ -157,38 +139,29 @@ class VoteHistogramDisplay:
         *,
         pos_label: Label = None,
         class_names: tuple[str, str] | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> VoteHistogramDisplay:
-        """Draw the votes of a fitted ensemble on one record, at its most reliable value.
+        """Draw the votes on one sample, at the most reliable hyperparameter value.
 
         Parameters
         ----------
         estimator : fitted bootstrap ensemble
             Or a pipeline that ends with one.
         X : table of shape (1, n_features)
-            The record.
+            The sample.
         pos_label : label, default=None
             Class of interest, by default the estimator's ``pos_label`` or larger class.
         class_names : tuple of two str, default=None
             Names of the negative and the positive class, by default the labels.
-        ax : matplotlib Axes, default=None
         **kwargs
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        VoteHistogramDisplay
+            Passed to :meth:`from_predictions`.
         """
-        column, positive = column_of(estimator, pos_label)
+        _, positive = column_of(estimator, pos_label)
         scores, threshold = member_votes(estimator, X, positive)
         if scores.shape[1] != 1:
-            raise ValueError(f"X must hold one record, got {scores.shape[1]}")
-        classes = estimator.classes_
-        names = class_names or (str(classes[1 - column]), str(classes[column]))
-        return cls.from_predictions(
-            scores[:, 0], threshold=threshold, class_names=names, ax=ax, **kwargs
-        )
+            raise ValueError(f"X must hold one sample, got {scores.shape[1]}")
+        names = class_names or class_names_of(estimator, positive)
+        return cls.from_predictions(scores[:, 0], threshold=threshold, class_names=names, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -200,25 +173,17 @@ class VoteHistogramDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> VoteHistogramDisplay:
-        """Draw scores that are at hand.
+        """Draw the votes by scores.
 
         Parameters
         ----------
-        scores : array-like of shape (n_bootstraps,)
-            Scores of one record.
-        threshold : float, default=0
-            Scores above it vote for the positive class.
-        class_names : tuple of two str, default=("negative", "positive")
-            Names of the negative and the positive class.
+        scores, threshold, class_names
+            As in :class:`VoteHistogramDisplay`.
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        VoteHistogramDisplay
         """
         values = np.asarray(scores, dtype=np.float64)
         if values.ndim != 1 or values.size == 0:
-            raise ValueError(f"scores must hold the scores of one record, got shape {values.shape}")
+            raise ValueError(f"scores must hold the scores of one sample, got shape {values.shape}")
         return cls(values, threshold=threshold, class_names=class_names).plot(ax, **kwargs)

@@ -1,10 +1,12 @@
-"""Links: maps from a score to a probability, fitted on scores of records not trained on.
+"""Links: maps from a score to a probability, fitted on scores of samples not trained on.
 
-Each is a small class with ``fit(scores, positive)`` and ``predict(scores)``. Its attribute
-``reads`` says which scores it takes: ``"mixed"``, one score a record, shape (n,); ``"scaled"``,
-the scores of all hyperparameter values, shape (n_theta, n); ``"margin"`` or ``"bootstrap"``, one
-score a record and its variance from there, both (n,); ``"draws"``, the scores of posterior draws,
-shape (n_draws, n).
+Each link is a small class with ``fit(scores, positive)`` and ``predict(scores)``. Its attribute
+``reads`` tells which scores ``predict`` takes:
+
+* ``"mixed"``: one score per sample, shape (n,);
+* ``"scaled"``: the scores of all hyperparameter values, shape (n_theta, n);
+* ``"margin"`` or ``"bootstrap"``: one score per sample and its variance, both (n,);
+* ``"draws"``: the scores of posterior draws, shape (n_draws, n).
 """
 
 from __future__ import annotations

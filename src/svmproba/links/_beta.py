@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from svmproba.links._fitting import Floats, check_pairs, fit_logistic
+from svmproba.links._fitting import fit_logistic
+from svmproba.links._link import Bools, Floats, Link, warn_of_order
 
 _LEAST = 1e-6
 
 
-class BetaLink:
+class BetaLink(Link):
     r"""Beta calibration of :math:`q=\mathrm{expit}(s)`.
 
     .. math:: \mathrm{logit}\,P(+|s)=a\ln q-b\ln(1-q)+c,\qquad a,b\ge0,
 
     with :math:`q` clipped to :math:`[10^{-6},1-10^{-6}]`, is a logistic regression on two features
-    [1]_ with non-negative coefficients. It holds the
-    identity :math:`P=q` (:math:`a=b=1,c=0`). The targets are those of
-    :class:`~svmproba.links.PlattLink`, so that separated scores give finite coefficients.
-    Scores should be of the order of 1: unlike Platt's, the family depends on their scale.
+    [1]_ with non-negative coefficients. It contains the identity :math:`P=q`
+    (:math:`a=b=1,c=0`). The targets are those of :class:`~svmproba.links.PlattLink`, so that
+    separated scores give finite coefficients. Scores should be of the order of 1: unlike Platt's
+    link, this family depends on their scale.
 
     Attributes
     ----------
@@ -44,29 +41,14 @@ class BetaLink:
     array([0.25, 0.5 , 0.75])
     """
 
-    reads: ClassVar[str] = "mixed"
-
-    a_: float
-    b_: float
-    c_: float
-
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> BetaLink:
-        """Fit to scores (n,) and labels (n,) of bool."""
-        s, plus = check_pairs(scores, positive)
-        features = _features(s)
-        coef, self.c_, _ = fit_logistic(features, plus, non_negative=True)
-        if not coef.any() and np.ptp(s) > 0 and 0 < plus.sum() < len(plus):
-            warnings.warn(
-                "The probability falls with the score (a = b = 0): on the calibration "
-                "records, scores and labels disagree.",
-                stacklevel=2,
-            )
+    def _fit(self, s: Floats, plus: Bools) -> None:
+        coef, self.c_ = fit_logistic(_features(s), plus, non_negative=True)
         self.a_, self.b_ = float(coef[0]), float(coef[1])
-        return self
+        if not coef.any() and np.ptp(s) > 0 and 0 < plus.sum() < len(plus):
+            warn_of_order("falls with the score (a = b = 0)")
 
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Probability of the class of interest, shape (n,), for scores (n,)."""
-        ln_q, minus_ln_1q = _features(np.asarray(scores, dtype=np.float64))
+    def _predict(self, s: Floats) -> Floats:
+        ln_q, minus_ln_1q = _features(s)
         return expit(self.a_ * ln_q + self.b_ * minus_ln_1q + self.c_)
 
 

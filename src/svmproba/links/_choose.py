@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from svmproba.links._beta import BetaLink
-from svmproba.links._fitting import Bools, Floats
+from svmproba.links._cosine import CosineLink
+from svmproba.links._cpon import CponLink
+from svmproba.links._gaussian import GaussianLink
 from svmproba.links._isotonic import IsotonicLink
+from svmproba.links._link import Bools, Floats, Link
+from svmproba.links._moderated import ModeratedLink
 from svmproba.links._platt import PlattLink
+from svmproba.links._sollich import SollichLink
 from svmproba.links._spline import QuadraticLink, SplineLink
 from svmproba.links._stack import StackLink
 from svmproba.links._super_learner import AutoLink
 from svmproba.links._venn_abers import VennAbersLink
+from svmproba.links._wahba import WahbaLink
 
-
-class Link(Protocol):
-    """What all links have in common."""
-
-    reads: ClassVar[str]
-
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> Link:
-        """Fit to scores and labels."""
-
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Probability of the class of interest."""
-
-
-_BY_NAME: dict[str, Callable[[], Link]] = {
+BY_NAME: dict[str, Callable[..., Link]] = {
     "platt": PlattLink,
+    "wahba": WahbaLink,
+    "gaussian": GaussianLink,
+    "cosine": CosineLink,
+    "cpon": CponLink,
+    "sollich": SollichLink,
+    "moderated": ModeratedLink,
     "isotonic": IsotonicLink,
     "beta": BetaLink,
+    "venn_abers": VennAbersLink,
     "quadratic": QuadraticLink,
     "spline": SplineLink,
-    "venn_abers": VennAbersLink,
     "stack": StackLink,
     "auto": AutoLink,
 }
-#: Names of the links that `fit_link` knows.
-LINKS = tuple(_BY_NAME)
+#: Names of the links that `fit_link` takes.
+LINKS = ("platt", "isotonic", "beta", "quadratic", "spline", "venn_abers", "stack", "auto")
 
 
 def fit_link(
@@ -56,21 +54,22 @@ def fit_link(
     Parameters
     ----------
     name : {"platt", "isotonic", "beta", "quadratic", "spline", "venn_abers", "stack", "auto"}
-        Which link.
+        Name of the link.
     scaled : ndarray, shape (n_theta, n)
-        Mean out-of-bag score of each record at each hyperparameter value :math:`\theta`, divided
+        Mean out-of-bag score of each sample at each hyperparameter value :math:`\theta`, divided
         by the scale :math:`\sigma_\theta` of the scores there.
     mixed : ndarray, shape (n,)
         Their mixture :math:`\sum_\theta\rho_\theta s_\theta`.
     positive : ndarray of bool, shape (n,)
-        Which records belong to the class of interest.
+        Which samples belong to the class of interest.
     families : ndarray of int, shape (n_theta,), optional
         Family of each hyperparameter value, for ``"auto"``; None: one family.
 
     Returns
     -------
     link
-        Its attribute ``reads`` says whether ``predict`` wants ``"scaled"`` or ``"mixed"`` scores.
+        The fitted link. Its attribute ``reads`` tells whether ``predict`` takes ``"scaled"`` or
+        ``"mixed"`` scores.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def fit_link(
     >>> link.reads, link.predict(np.array([1.0]))
     ('mixed', array([0.75]))
     """
-    if name not in _BY_NAME:
+    if name not in LINKS:
         raise ValueError(f"name must be one of {', '.join(LINKS)}, got {name!r}")
-    link = AutoLink(families) if name == "auto" else _BY_NAME[name]()
+    link = AutoLink(families) if name == "auto" else BY_NAME[name]()
     return link.fit(scaled if link.reads == "scaled" else mixed, positive)

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from svmproba.links._fitting import Bools, Floats, check_pairs
+from svmproba.links._link import Bools, Floats, Link
 
 _GAMMAS: Floats = np.logspace(-7, -2, 6)
 _FOLDS, _TAIL = 5, 0.01
 
 
-class CosineLink:
+class CosineLink(Link):
     r"""Cosine series of the score that solves the integral equation of the probability.
 
     Scores are mapped to :math:`t\in[0,\pi]`, linearly between their 1st and 99th percentiles and
     clipped beyond. The probability :math:`p(t)=\sum_{k=0}^Na_k\cos kt` solves
-    :math:`\int_0^tp\,dF=F_+(t)`, with the distribution :math:`F` of all records and the share
-    :math:`F_+` of positive ones up to :math:`t`. With the empirical ones,
+    :math:`\int_0^tp\,dF=F_+(t)`, with the distribution :math:`F` of all samples and the share
+    :math:`F_+` of positive ones up to :math:`t`. With the empirical distributions,
     :math:`Z_j=\frac1n\sum_{i\le j}(1,\cos t_{(i)},\dots,\cos Nt_{(i)})` and
     :math:`g_j=\frac1n\sum_{i\le j}1\{y_{(i)}=+\}`,
 
     .. math::
         \Big(\tfrac1nZ^\top Z+\gamma\,\mathrm{diag}(0,1^4,\dots,N^4)\Big)a=\tfrac1nZ^\top g .
 
-    Values are clipped to [0, 1] and need not rise with the score. Sums start at the least score, so
-    that turning the scores round changes the probabilities a little. Vapnik lets the coefficients
-    depend on the record beside its score [1]_ [2]_; this version with the score alone is derived
-    from his principle, not published by him.
+    Values are clipped to [0, 1] and need not rise with the score. Sums start at the smallest score,
+    so that reversed scores give slightly different probabilities. Vapnik lets the coefficients
+    depend on the sample as well as its score [1]_ [2]_; this version with the score alone is our
+    derivation from his principle, not published by him.
 
     Parameters
     ----------
@@ -71,15 +68,6 @@ class CosineLink:
     array([0.1, 0.5, 0.9])
     """
 
-    reads: ClassVar[str] = "mixed"
-
-    gamma_: float
-    coef_: Floats
-    low_: float
-    high_: float
-    scores_: Floats
-    values_: Floats
-
     def __init__(
         self, n_terms: int = 8, *, gamma: float | None = None, isotonic: bool = False
     ) -> None:
@@ -91,9 +79,7 @@ class CosineLink:
         self.gamma = gamma
         self.isotonic = bool(isotonic)
 
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> CosineLink:
-        """Fit to scores (n,) and labels (n,) of bool."""
-        s, plus = check_pairs(scores, positive)
+    def _fit(self, s: Floats, plus: Bools) -> None:
         order = np.lexsort((plus, s))
         s, plus = s[order], plus[order]
         self.low_, self.high_ = (float(q) for q in np.quantile(s, [_TAIL, 1 - _TAIL]))
@@ -102,14 +88,11 @@ class CosineLink:
         self.gamma_ = float(gammas[_best(waves, plus, gammas)])
         self.coef_ = _solve(waves, plus, np.array([self.gamma_]))[0]
         if self.isotonic:
-            self.scores_, first, n_records = np.unique(s, return_index=True, return_counts=True)
+            self.scores_, first, n_samples = np.unique(s, return_index=True, return_counts=True)
             series = (waves[first] @ self.coef_).clip(0, 1)
-            self.values_ = isotonic_regression(series, weights=n_records).x
-        return self
+            self.values_ = isotonic_regression(series, weights=n_samples).x
 
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Probability of the class of interest, shape (n,), for scores (n,)."""
-        s = np.asarray(scores, dtype=np.float64)
+    def _predict(self, s: Floats) -> Floats:
         if self.isotonic:
             return np.interp(s, self.scores_, self.values_)
         return (self._waves(s) @ self.coef_).clip(0, 1)
@@ -122,24 +105,24 @@ class CosineLink:
 
 
 def _solve(waves: Floats, plus: Bools, gammas: Floats) -> Floats:
-    """Coefficients (n_gammas, n_terms + 1) for records in increasing order of their score."""
+    """Coefficients (n_gammas, n_terms + 1) for samples in increasing order of their score."""
     n, width = waves.shape
-    # Records of equal place all get the sums up to the last of them; beyond the percentiles the
-    # places are equal too, though the scores are not.
+    # Samples of equal t share the sums up to the last of them. Beyond the percentiles t is equal
+    # though the scores are not.
     last = np.searchsorted(-waves[:, 1], -waves[:, 1], side="right") - 1
     Z, g = waves.cumsum(axis=0)[last] / n, plus.cumsum()[last] / n
     penalty = np.diag(np.arange(width, dtype=np.float64) ** 4)
     systems = Z.T @ Z / n + gammas[:, np.newaxis, np.newaxis] * penalty
-    # By least squares: without smoothing few distinct scores leave the system singular.
+    # Least squares, because few distinct scores without smoothing leave the system singular.
     return np.stack([np.linalg.lstsq(system, Z.T @ g / n)[0] for system in systems])
 
 
 def _best(waves: Floats, plus: Bools, gammas: Floats) -> int:
-    """Place of the gamma with the least cross-validated Brier score, the largest of equals."""
+    """Index of the gamma of least cross-validated Brier score, the largest of equals."""
     n_folds = min(_FOLDS, len(plus))
     if len(gammas) == 1 or n_folds < 2:
         return len(gammas) - 1
-    # Dealt at random among sorted records: equal calls give equal links in any order of records.
+    # Samples are sorted, so that their order in the call does not change the folds.
     fold = np.random.default_rng(0).permutation(np.arange(len(plus)) % n_folds)
     errors = np.zeros(len(gammas))
     for k in range(n_folds):

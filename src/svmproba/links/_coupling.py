@@ -7,9 +7,9 @@ from math import isqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmproba.links._fitting import Floats
+from svmproba.links._link import Floats
 
-#: Pairwise probabilities are kept so far from 0 and 1, as in LIBSVM.
+#: Least distance of pairwise probabilities from 0 and 1, as in LIBSVM.
 _LEAST = 1e-7
 _BLOCK_BYTES = 16 * 2**20
 
@@ -23,7 +23,7 @@ def couple(pairwise: ArrayLike) -> Floats:
 
     the second method of [1]_, whose solution is never negative. In matrix form
     :math:`\min_pp^\top Qp`, :math:`Q_{ii}=\sum_{j\ne i}r_{ji}^2`, :math:`Q_{ij}=-r_{ji}r_{ij}`; it
-    is found by one linear system a record. LIBSVM iterates instead and stops early, so that its
+    takes one linear system per sample. LIBSVM iterates instead and stops early, so that its
     probabilities differ by about :math:`10^{-3}`.
 
     Parameters
@@ -44,7 +44,7 @@ def couple(pairwise: ArrayLike) -> Floats:
 
     Examples
     --------
-    >>> from svmproba.links._coupling import couple
+    >>> from svmproba.links import couple
     >>> couple([[0.9, 0.4, 0.7]]).round(6)
     array([[0.457233, 0.202129, 0.340638]])
     """
@@ -64,7 +64,7 @@ def couple(pairwise: ArrayLike) -> Floats:
 
 
 def _solve(r: Floats, n_classes: int) -> Floats:
-    """Solve the optimality conditions [[Q, e], [e', 0]] (p, b) = (0, 1) of every record."""
+    """Solve the optimality conditions [[Q, e], [e', 0]] (p, b) = (0, 1) of every sample."""
     i, j = np.triu_indices(n_classes, 1)
     R = np.zeros((len(r), n_classes, n_classes))
     R[:, i, j], R[:, j, i] = r, 1 - r
@@ -74,8 +74,8 @@ def _solve(r: Floats, n_classes: int) -> Floats:
     np.multiply(R, -R.transpose(0, 2, 1), out=Q)
     diagonal = np.arange(n_classes)
     Q[:, diagonal, diagonal] = np.square(R).sum(axis=1)
-    wanted = np.zeros((n_classes + 1, 1))
-    wanted[-1] = 1
-    p = np.linalg.solve(system, np.broadcast_to(wanted, (len(r), *wanted.shape)))[:, :-1, 0]
-    p = p.clip(0)  # rounding alone can leave anything below zero
+    right = np.zeros((n_classes + 1, 1))
+    right[-1] = 1
+    p = np.linalg.solve(system, np.broadcast_to(right, (len(r), *right.shape)))[:, :-1, 0]
+    p = p.clip(0)  # only rounding leaves values below zero
     return p / p.sum(axis=1, keepdims=True)

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaln, expit
 
-from svmproba.links._fitting import Floats, check_pairs, smoothed_targets
+from svmproba.links._fitting import smoothed_targets
+from svmproba.links._link import Bools, Floats, Link, check_pairs
 
 _LEAST_SHAPE, _LARGEST_SHAPE = 1e-2, 1e4
-#: Below this an incomplete beta function loses digits to underflow.
+#: Below this value an incomplete beta function loses digits to underflow.
 _TINY, _TERMS = 1e-280, 2000
 
 
-class CponLink:
+class CponLink(Link):
     r"""Ratio of beta tails of the normalised score.
 
     Scores are mapped to :math:`u=\epsilon+(1-2\epsilon)\frac{s-s_{min}}{s_{max}-s_{min}}`, clipped
-    to :math:`[\epsilon,1-\epsilon]`. Either class gets a beta distribution with the mean and the
-    variance (divisor n) of its :math:`u`, and with the distribution functions :math:`F_\pm`
+    to :math:`[\epsilon,1-\epsilon]`. Each class gets a beta distribution with the mean and the
+    variance (divisor n) of its :math:`u`. With the distribution functions :math:`F_\pm`,
 
     .. math:: P(+|s)=\frac{F_+(u)}{F_+(u)+1-F_-(u)}
 
-    is a ratio of tail probabilities. It never falls with the score and ignores how frequent the
-    classes are, so that **it is no posterior probability**. The Bayes form
+    is a ratio of tail probabilities. It never falls with the score. It ignores how frequent the
+    classes are, so **it is not a posterior probability**. The Bayes form
     :math:`\pi_+b_+/(\pi_+b_++\pi_-b_-)`, with densities :math:`b_\pm` and class shares
-    :math:`\pi_\pm`, is one where the beta distributions are right, and need not be monotone.
+    :math:`\pi_\pm`, is one where the beta distributions are right; it need not be monotone.
 
-    The method is Park and Kil's [1]_; its details here (:math:`\epsilon`, moments, bounds of the
-    shapes) are derived from its description. With one class, P is its smoothed share.
+    The method is Park and Kil's [1]_; the details (:math:`\epsilon`, moments, bounds of the shapes)
+    are ours, derived from its description. With one class, P is its smoothed share.
 
     Parameters
     ----------
@@ -42,11 +41,11 @@ class CponLink:
     Attributes
     ----------
     low_, high_ : float
-        Least and largest calibration score.
+        Smallest and largest calibration score.
     plus_, minus_ : ndarray, shape (2,)
-        Shapes (a, b) of either class; NaN where it has no record.
+        Shapes (a, b) of each class; NaN for a class without samples.
     share_ : float
-        Share of the class of interest; smoothed where it is the only one or absent.
+        Share of the class of interest; smoothed where there is one class.
 
     References
     ----------
@@ -65,33 +64,21 @@ class CponLink:
     array([0.09, 0.58, 0.95])
     """
 
-    reads: ClassVar[str] = "mixed"
-
-    low_: float
-    high_: float
-    plus_: Floats
-    minus_: Floats
-    share_: float
-
     def __init__(self, bayes: bool = False, *, epsilon: float = 0.01) -> None:
         if not 0 < epsilon < 0.5:
             raise ValueError(f"epsilon must be a number in (0, 1/2), got {epsilon!r}")
         self.bayes = bool(bayes)
         self.epsilon = float(epsilon)
 
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> CponLink:
-        """Fit to scores (n,) and labels (n,) of bool."""
-        s, plus = check_pairs(scores, positive)
+    def _fit(self, s: Floats, plus: Bools) -> None:
         self.low_, self.high_ = float(s.min()), float(s.max())
         u = self._normalised(s)
         self.plus_, self.minus_ = beta_shapes(u[plus]), beta_shapes(u[~plus])
         share = plus.mean()
         self.share_ = float(share if 0 < share < 1 else smoothed_targets(plus)[0])
-        return self
 
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Probability of the class of interest, shape (n,), for scores (n,)."""
-        u = self._normalised(np.asarray(scores, dtype=np.float64))
+    def _predict(self, s: Floats) -> Floats:
+        u = self._normalised(s)
         if np.isnan(self.plus_[0]) or np.isnan(self.minus_[0]):
             return np.full(u.shape, self.share_)
         if self.bayes:
@@ -102,18 +89,9 @@ class CponLink:
     def uniformity(self, scores: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
         """Test the beta distributions of the positive and of the negative scores.
 
-        Parameters
-        ----------
-        scores : array-like, shape (n,)
-            Scores of records of both classes.
-        positive : array-like of bool, shape (n,)
-            Which records belong to the class of interest.
-
-        Returns
-        -------
-        tuple of two floats
-            p-values of the Kolmogorov–Smirnov test that the distribution functions of either
-            class make its scores uniform. They are too large for the scores of the fit.
+        Gives the p-values of the Kolmogorov–Smirnov tests that the distribution function of each
+        class makes its scores uniform, for scores (n,) and labels (n,) of bool. They are too large
+        for the scores of the fit.
         """
         from scipy.stats import kstest
 
@@ -132,14 +110,7 @@ class CponLink:
 def beta_shapes(u: Floats) -> Floats:
     r"""Shapes :math:`(a,b)=(m,1-m)\,c`, :math:`c=\frac{m(1-m)}v-1`, by mean m and variance v.
 
-    Bounded to :math:`[10^{-2},10^4]` at the same mean. NaN for no values at all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.links._cpon import beta_shapes
-    >>> beta_shapes(np.array([0.25, 0.75]))
-    array([1.5, 1.5])
+    Bounded to :math:`[10^{-2},10^4]` at the same mean. NaN without values.
     """
     if len(u) == 0:
         return np.full(2, np.nan)
@@ -150,9 +121,9 @@ def beta_shapes(u: Floats) -> Floats:
 
 
 def tail_ratio(u: Floats, plus: Floats, minus: Floats) -> Floats:
-    r""":math:`F_+(u)/(F_+(u)+1-F_-(u))` for shapes (a, b) of either class, in logarithms.
+    r""":math:`F_+(u)/(F_+(u)+1-F_-(u))` for shapes (a, b) of each class.
 
-    Between two narrow classes both tails underflow, their ratio does not.
+    In logarithms: between two narrow classes both tails underflow, their ratio does not.
     """
     lower = log_betainc(plus[0], plus[1], u)
     upper = log_betainc(minus[1], minus[0], 1 - u)
@@ -162,12 +133,12 @@ def tail_ratio(u: Floats, plus: Floats, minus: Floats) -> Floats:
 def log_betainc(a: float, b: float, u: Floats) -> Floats:
     r"""Logarithm of the regularised incomplete beta function :math:`I_u(a,b)`.
 
-    Where it would underflow, by the series
+    Where it would underflow, the series
 
     .. math::
         I_u(a,b)=\frac{u^a(1-u)^b}{a\,B(a,b)}\sum_{n\ge0}\frac{(a+b)_n}{(a+1)_n}u^n ,
 
-    whose terms fall fast there because :math:`u` is far below the mean.
+    is used, whose terms fall fast there because :math:`u` is far below the mean.
     """
     value = np.asarray(betainc(a, b, u), dtype=np.float64)
     with np.errstate(divide="ignore"):

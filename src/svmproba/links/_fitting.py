@@ -1,72 +1,21 @@
-"""What links share: the check of scores and labels, and logistic regression by Newton's method."""
+"""Logistic regression with smoothed targets, by Newton's method."""
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from svmproba.links._link import Bools, Floats
 
 #: Reference implementations stop at a gradient of 1e-5; one more step is cheap and sharper.
 _GRADIENT = 1e-9
 _STEPS, _LEAST_STEP, _DECREASE, _JITTER, _ROUNDING = 50, 1e-10, 1e-4, 1e-12, 1e-15
 
 
-def check_pairs(scores: ArrayLike, positive: ArrayLike, *, ndim: int = 1) -> tuple[Floats, Bools]:
-    """Check the scores and labels on which a link is fitted.
-
-    Parameters
-    ----------
-    scores : array-like, shape (n,) or (n_theta, n)
-        Finite scores, records along the last axis.
-    positive : array-like of bool, shape (n,)
-        Which records belong to the class of interest. A single class is warned of.
-    ndim : int, default=1
-        Wanted number of axes of the scores.
-
-    Returns
-    -------
-    scores : ndarray of float64
-        The scores.
-    positive : ndarray of bool
-        The labels.
-    """
-    s, plus = np.asarray(scores, dtype=np.float64), np.asarray(positive)
-    if s.ndim != ndim or s.size == 0:
-        wanted = "(n,)" if ndim == 1 else "(n_theta, n)"
-        raise ValueError(f"scores must be a non-empty array of shape {wanted}, got {s.shape}")
-    if plus.dtype != np.bool_ or plus.shape != s.shape[-1:]:
-        raise ValueError(
-            f"positive must be an array of bool of shape {s.shape[-1:]}, one entry a record, "
-            f"got {plus.dtype} of shape {plus.shape}"
-        )
-    if not np.isfinite(s).all():
-        raise ValueError("scores must be finite: leave out the records without a score")
-    if plus.all() or not plus.any():
-        only = "positive" if plus[0] else "negative"
-        warnings.warn(
-            f"All {len(plus)} records of the calibration are {only}: the probability hardly "
-            "depends on the score.",
-            stacklevel=3,
-        )
-    return s, plus
-
-
 def smoothed_targets(positive: Bools) -> Floats:
     r"""Targets :math:`\frac{n_++1}{n_++2}` of positives and :math:`\frac1{n_-+2}` of negatives.
 
     They lie inside (0, 1), so that separated scores give a finite fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.links._fitting import smoothed_targets
-    >>> smoothed_targets(np.array([True, True, False]))
-    array([0.75      , 0.75      , 0.33333333])
     """
     n_plus = np.count_nonzero(positive)
     n_minus = len(positive) - n_plus
@@ -80,47 +29,25 @@ def fit_logistic(
     ridge: float = 0.0,
     penalty: Floats | None = None,
     non_negative: bool = False,
-) -> tuple[Floats, float, float]:
-    r"""Logistic regression with smoothed targets by Newton's method with halved steps.
+) -> tuple[Floats, float]:
+    r"""Coefficients :math:`w` (n_features,) and intercept :math:`c` for features (n_features, n).
 
-    With :math:`u=w^\top x+c` and targets :math:`t` of `smoothed_targets`, minimises
+    With :math:`u=w^\top x+c` and the targets :math:`t` of `smoothed_targets`, they minimise
 
     .. math::
         F(w,c)=\sum_i\big\{\log(1+e^{u_i})-t_iu_i\big\}
         +\tfrac{1}{2}w^\top(\lambda I+Q)w,
 
-    from :math:`w=0` and the smoothed log odds of the classes. :math:`F` is convex, and every
-    accepted step decreases it. With bounds :math:`w\ge0` the steps are projected, and coefficients
-    at zero that would fall are left out of the system [1]_.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n_features, n)
-        Rows :math:`x` as columns; possibly no feature at all.
-    positive : ndarray of bool, shape (n,)
-        Which records belong to the class of interest.
-    ridge : float, default=0.0
-        :math:`\lambda\ge0`.
-    penalty : ndarray, shape (n_features, n_features), optional
-        :math:`Q`, positive semidefinite; None: 0.
-    non_negative : bool, default=False
-        Whether no coefficient may be negative.
-
-    Returns
-    -------
-    coef : ndarray, shape (n_features,)
-        :math:`w`.
-    intercept : float
-        :math:`c`.
-    objective : float
-        :math:`F` there.
+    with the ridge :math:`\lambda` and the positive semidefinite penalty :math:`Q`. Newton's method
+    with halved steps starts from :math:`w=0` and the smoothed log odds of the classes [1]_.
+    :math:`F` is convex, and every accepted step decreases it. With bounds :math:`w\ge0` the steps
+    are projected, and coefficients at zero that would fall are left out of the system [2]_.
 
     References
     ----------
-    H.-T. Lin, C.-J. Lin and R. C. Weng, "A note on Platt's probabilistic outputs for support
-    vector machines", Machine Learning 68, 2007.
-
-    .. [1] D. P. Bertsekas, "Projected Newton methods for optimization problems with simple
+    .. [1] H.-T. Lin, C.-J. Lin and R. C. Weng, "A note on Platt's probabilistic outputs for
+       support vector machines", Machine Learning 68, 2007.
+    .. [2] D. P. Bertsekas, "Projected Newton methods for optimization problems with simple
        constraints", SIAM Journal on Control and Optimization 20, 1982.
     """
     t = smoothed_targets(positive)
@@ -154,7 +81,7 @@ def fit_logistic(
         else:
             break  # rounding errors leave nothing to gain
         w, value = new, new_value
-    return w[:-1], float(w[-1]), float(value)
+    return w[:-1], float(w[-1])
 
 
 def _objective(table: Floats, t: Floats, Q: Floats, w: Floats) -> float:

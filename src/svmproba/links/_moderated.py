@@ -1,4 +1,4 @@
-"""Moderated outputs: log odds drawn towards zero where the score is uncertain."""
+"""Kwok's moderated outputs: log odds shrink towards zero where the score is uncertain."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from svmproba.links._fitting import Floats, check_pairs
+from svmproba.links._link import Floats, Link
 
 VARIANCES = ("bootstrap", "margin")
 
 
-class ModeratedLink:
+class ModeratedLink(Link):
     r"""Score read as log odds, moderated by its variance.
 
     .. math:: P(+|s,v)=\mathrm{expit}\Big(\frac s{\sqrt{1+\pi v/8}}\Big)
 
     is close to the mean of :math:`\mathrm{expit}(z)` over :math:`z\sim N(s,v)` [2]_. Kwok applies
     it to support vector machines with the variance of a Laplace approximation [1]_. Here the
-    variance is, by default, that of the score over bootstrap bags, a choice of this package;
-    ``"margin"`` is the variance of :func:`~svmproba.links._sollich.margin_variance`, in Kwok's
-    spirit, and hardly more than zero for a linear machine with many records on its margin.
-    Nothing is fitted to labels.
+    variance is by default that of the score over bootstrap bags, our own choice. ``"margin"`` is
+    closer to Kwok's: the variance of the score while the samples on the margin stay there, see
+    :class:`~svmproba.links.SollichLink`. It is nearly zero for a linear SVM with many samples on
+    its margin. Nothing is fitted to labels.
 
     Parameters
     ----------
     variance : {"bootstrap", "margin"}, default="bootstrap"
-        Which variance the estimator that uses the link provides.
+        Which variance the estimator provides.
     n_bootstraps : int, default=100
         Number of bags for ``"bootstrap"``.
     bias_scale : float, default=10.0
@@ -65,13 +65,8 @@ class ModeratedLink:
         """Scores and their variance, named by its source."""
         return self.variance
 
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> ModeratedLink:
-        """Check scores (n,) and labels (n,) of bool; there is nothing to fit."""
-        check_pairs(scores, positive)
-        return self
-
     def predict(self, scores: ArrayLike, variance: ArrayLike = 0.0) -> Floats:
-        """Probability of the class of interest, shape (n,), for scores and variances (n,)."""
+        """Probability (n,) of the class of interest for scores and their variances (n,)."""
         v = np.asarray(variance, dtype=np.float64)
         if not np.all(v >= 0):
             raise ValueError(f"variance must not be negative, got {v.min()}")

@@ -1,25 +1,21 @@
-r"""Posterior probabilities by counting neighbours, and the soft labels made of them.
+r"""Posterior probabilities by counting neighbours, and soft labels from them.
 
-The neighbourhood of a record holds the record itself and either all others within a radius
-:math:`r` or its nearest others. With :math:`\ell(x)` records in it, :math:`\ell^+(x)` of them
-positive, the empirical posterior is :math:`\hat P(+|x)=\ell^+(x)/\ell(x)` and the soft label
+The neighbourhood of a sample holds the sample itself and either all others within a radius
+:math:`r` or its nearest others. With :math:`\ell(x)` samples in it, :math:`\ell^+(x)` of them
+positive, the empirical posterior is :math:`\hat P(+|x)=\ell^+(x)/\ell(x)` and the soft label is
 :math:`\tilde y=2\hat P(+|x)-1\in[-1,1]`.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from svmproba.links._link import Bools, Floats, Places
 from svmproba.solvers.kernels import BLOCK_BYTES, Rows
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Places = NDArray[np.intp]
-
+#: A squared distance that exceeds its limit by less counts as equal.
 TOLERANCE = 1e-12
-"""A squared distance may exceed its limit by so much and still count as equal."""
 
 
 def neighbour_counts(
@@ -30,48 +26,17 @@ def neighbour_counts(
     radius: float | None = None,
     nearest: int | None = None,
 ) -> Floats:
-    r"""Count the neighbours of every record among the points, by kind.
+    r"""Count the neighbours (m, n_kinds) of every new sample among the points, by kind.
 
     A point is a neighbour of x if :math:`\|x-x_j\|^2\le r^2+10^{-12}`, where :math:`r` is the
-    radius or the distance of the k-th nearest point; points tied with the k-th all count. The
-    result does not depend on rounding: distances near the limit, which a matrix product gives
-    with cancelled digits, are computed once more from the differences.
-
-    Parameters
-    ----------
-    new : ndarray or CSR, shape (m, d)
-        Records.
-    points : ndarray or CSR, shape (n, d)
-        Points; a record that is one of them finds itself.
-    indicator : ndarray, shape (n, n_kinds)
-        1 where a point is of a kind, 0 where not.
-    radius : float, optional
-        Radius :math:`r\ge0`.
-    nearest : int, optional
-        Instead of the radius, how many nearest points; all where there are fewer.
-
-    Returns
-    -------
-    ndarray, shape (m, n_kinds)
-        Whole numbers. Memory beyond it: a few blocks of 32 MiB.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.links._neighbours import neighbour_counts
-    >>> X = np.array([[0.0], [1.0], [2.0], [9.0]])
-    >>> kinds = np.array([[1, 0], [0, 1], [0, 1], [1, 0]])
-    >>> neighbour_counts(X, X, kinds, radius=1.0)
-    array([[1., 1.],
-           [1., 2.],
-           [0., 2.],
-           [1., 0.]])
-    >>> neighbour_counts(X, X, kinds, nearest=2)[1]
-    array([1., 2.])
+    radius or the distance of the k-th nearest point, k = `nearest`; points tied with the k-th all
+    count. `indicator` (n, n_kinds) is 1 where a point is of a kind. The result does not depend on
+    rounding: distances near the limit, which a matrix product gives with cancelled digits, are
+    computed again from the differences. Memory beyond the result: a few blocks of 32 MiB.
     """
     n, d = points.shape
     kinds = np.asarray(indicator, dtype=np.float64)
-    # Distances survive a shift, and near the origin they lose fewer digits to cancellation.
+    # A shift keeps distances, and near the origin they lose fewer digits to cancellation.
     dense = not (sparse.issparse(points) or sparse.issparse(new))
     centre = points.mean(axis=0) if dense else None
     shifted = points - centre if dense else points
@@ -110,7 +75,7 @@ def _inside(
     i, j = np.nonzero(doubtful)
     exact = _exact(new, points, i, j)
     if nearest is not None:
-        # The k-th nearest point is one of the doubtful ones, which follow on the surely nearer.
+        # The k-th nearest point is among the doubtful ones, which follow those surely nearer.
         n_nearer = ((distances < limit) & ~doubtful).sum(axis=1)
         first = np.searchsorted(i, np.arange(len(distances)))
         limit = exact[np.lexsort((exact, i))][first + rank - n_nearer - 1, np.newaxis]
@@ -142,34 +107,11 @@ def soft_labels(
     radius: float | None = None,
     nearest: int | None = None,
 ) -> Floats:
-    r"""Soft labels of records, counted within each of several parts of them.
+    """Soft labels (n_parts, n), counted within each part of the points.
 
-    Parameters
-    ----------
-    points : ndarray or CSR, shape (n, d)
-        Records.
-    positive : ndarray of bool, shape (n,)
-        Which of them belong to the class of interest.
-    used : ndarray of bool, shape (n_parts, n)
-        Records of each part.
-    radius, nearest : float or int
-        The neighbourhood, see `neighbour_counts`; `nearest` includes the record itself.
-
-    Returns
-    -------
-    ndarray, shape (n_parts, n)
-        Soft labels where the records outside the part do not exist, 0 for those themselves: a
-        held-out label must not reach the training part through its neighbours.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.links._neighbours import soft_labels
-    >>> X, positive = np.array([[0.0], [0.1], [0.2]]), np.array([True, True, False])
-    >>> used = np.array([[True, True, False], [True, True, True]])
-    >>> soft_labels(X, positive, used, radius=1.0).round(3)
-    array([[1.   , 1.   , 0.   ],
-           [0.333, 0.333, 0.333]])
+    `used` (n_parts, n) holds the points of each part. A part does not see the points outside it,
+    whose soft labels there are 0: a held-out label must not reach the training part through its
+    neighbours. Neighbourhoods are those of `neighbour_counts`; `nearest` includes the point itself.
     """
     soft = np.zeros(used.shape)
     signs = np.where(positive, 1.0, -1.0)

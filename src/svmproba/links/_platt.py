@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from svmproba.links._fitting import Floats, check_pairs, fit_logistic
+from svmproba.links._fitting import fit_logistic
+from svmproba.links._link import Bools, Floats, Link, warn_of_order
 
 
-class PlattLink:
+class PlattLink(Link):
     r"""Sigmoid of the score, fitted by maximum likelihood with smoothed targets.
 
     .. math:: P(+|s)=\frac1{1+e^{As+B}}
 
     with :math:`A,B` minimising :math:`-\sum_i\{t_i\log p_i+(1-t_i)\log(1-p_i)\}`, where
     :math:`t_i=\frac{n_++1}{n_++2}` for positives and :math:`\frac1{n_-+2}` for negatives [1]_.
-    Normally :math:`A<0`; :math:`A>0` says that scores fall where the class of interest is more
-    frequent, which is warned of. With one class, or constant scores, :math:`A=0` and :math:`P`
-    is the mean target. The scores must not come from the records the machine was trained on.
+    Normally :math:`A<0`; the link warns of :math:`A>0`, where the probability falls with the score.
+    With one class, or constant scores, :math:`A=0` and :math:`P` is the mean target. The scores
+    must not come from the samples that the SVM was trained on.
 
     Attributes
     ----------
@@ -42,28 +39,15 @@ class PlattLink:
     array([0.25, 0.5 , 0.75])
     """
 
-    reads: ClassVar[str] = "mixed"
-
-    A_: float
-    B_: float
-
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> PlattLink:
-        """Fit to scores (n,) and labels (n,) of bool."""
-        s, plus = check_pairs(scores, positive)
+    def _fit(self, s: Floats, plus: Bools) -> None:
         # Standardised, so that the stop and the jitter mean the same on every scale of scores.
         centre, spread = s.mean(), s.std() if np.ptp(s) > 0 else 1.0
-        (slope,), intercept, _ = fit_logistic(((s - centre) / spread)[np.newaxis], plus)
+        (slope,), intercept = fit_logistic(((s - centre) / spread)[np.newaxis], plus)
         self.A_ = -float(slope / spread)
         self.B_ = float(slope * centre / spread - intercept)
-        # Rounding leaves either sign where the scores say nothing.
+        # Rounding leaves either sign where the scores carry no information.
         if slope < -1e-6:
-            warnings.warn(
-                f"The probability falls with the score (A={self.A_:.3g} > 0): on the calibration "
-                "records, scores and labels disagree.",
-                stacklevel=2,
-            )
-        return self
+            warn_of_order(f"falls with the score (A={self.A_:.3g} > 0)")
 
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Probability of the class of interest, shape (n,), for scores (n,)."""
-        return expit(-(self.A_ * np.asarray(scores, dtype=np.float64) + self.B_))
+    def _predict(self, s: Floats) -> Floats:
+        return expit(-(self.A_ * s + self.B_))

@@ -1,4 +1,4 @@
-"""Sollich's probabilities: the support vector machine read as a Gaussian process."""
+"""Sollich's probabilities: the SVM as a Gaussian process."""
 
 from __future__ import annotations
 
@@ -7,48 +7,47 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import erfcx, expit, log_ndtr, logsumexp, roots_legendre
 
-from svmproba.links._fitting import Floats, check_pairs
+from svmproba.links._link import Floats, Link
 
 AVERAGES = {"map": "mixed", "frozen": "margin", "sampled": "draws"}
-#: Scores beyond so many standard deviations have no weight.
+#: Number of standard deviations beyond which scores have no weight.
 _REACH = 9.0
 _NODES, _WEIGHTS = roots_legendre(40)
 _BLOCK_BYTES = 16 * 2**20
 
 
-class SollichLink:
-    r"""Probability of the label in Sollich's probabilistic reading of the machine.
+class SollichLink(Link):
+    r"""Probability of the label in Sollich's probabilistic model of the SVM.
 
     The prior :math:`w\sim N(0,I)`, :math:`b\sim N(0,B^2)` makes :math:`\theta(x)=w^\top\phi(x)+b`
     a Gaussian process, and the pseudo-likelihood
     :math:`Q(y|\theta)=\kappa e^{-C\,l(y\theta)}` with the hinge :math:`l(z)=\max(0,1-z)` makes the
-    machine its most probable function. Normalised over both labels,
+    SVM its most probable function. Normalised over both labels,
 
     .. math::
         P(+|\theta)=\mathrm{expit}(C\,h(\theta)),\qquad
         h(\theta)=\begin{cases}2\theta&|\theta|\le1\\ \theta+\mathrm{sgn}\,\theta&|\theta|>1
         \end{cases}
 
-    Its spread is of the order of C: near one half for small C, too sure for large C. Nothing is
-    fitted to labels but C itself, best chosen by log loss or Brier score. Prior, likelihood and
-    the three kinds of averages are Sollich's [1]_, restated from memory with the constants derived
-    again; the frozen points are derived in the spirit of his error bars; whether his full average
-    is the one of ``joint=False`` or ``joint=True`` is not known to us.
+    The spread of the probabilities is of the order of C: they are near one half for small C and
+    overconfident for large C. Nothing but C is fitted to labels; choose it by log loss or Brier
+    score. Prior, likelihood and the three averages are Sollich's [1]_, restated from memory with
+    the constants derived again. The variance of ``"frozen"`` is derived in the spirit of his error
+    bars. We do not know whether his full average is that of ``joint=False`` or ``joint=True``.
 
     Parameters
     ----------
     C : float, default=1.0
-        C of the machine, on the scale :math:`\frac12\|w\|^2+C\sum\xi`.
+        C of the SVM, on the scale :math:`\frac12\|w\|^2+C\sum\xi`.
     average : {"map", "frozen", "sampled"}, default="map"
-        What the estimator that uses the link provides: the machine's score; the score and its
-        posterior variance given that the records on the margin stay there, see `margin_variance`
-        (a diagnostic: far from data, or for large C, only indicative); or scores of posterior
-        draws, see `svmproba.links._sollich_posterior` (the reference).
+        What the estimator provides: the score of the SVM; the score and its posterior variance
+        while the samples on the margin stay there (only indicative far from data or for large C);
+        or the scores of posterior draws (the reference).
     joint : bool, default=False
-        False: the mean :math:`E[P(+|\theta)]` over the posterior. True: the new record counts as
+        False: the mean :math:`E[P(+|\theta)]` over the posterior. True: the new sample counts as
         one more draw of the joint model, :math:`E[Q(+|\theta)]/E[Q(+|\theta)+Q(-|\theta)]`.
     bias_scale : float, default=10.0
-        Prior standard deviation B of the bias; infinite (the machine's own) only with ``"frozen"``.
+        Prior standard deviation B of the bias; infinite, as in the SVM, only with ``"frozen"``.
     n_draws : int, default=2000
         Number of posterior draws for ``"sampled"``.
 
@@ -99,31 +98,17 @@ class SollichLink:
         """``"mixed"`` scores; with their variance, ``"margin"``; or ``"draws"`` of scores."""
         return AVERAGES[self.average]
 
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> SollichLink:
-        """Check scores (n,) and labels (n,) of bool; there is nothing to fit."""
-        check_pairs(scores, positive)
-        return self
-
     def predict(self, scores: ArrayLike, variance: ArrayLike | None = None) -> Floats:
-        """Probability of the class of interest.
+        """Probability (n,) of the class of interest.
 
-        Parameters
-        ----------
-        scores : array-like, shape (n,) or (n_draws, n)
-            Scores; an average is taken over draws.
-        variance : array-like, shape (n,), optional
-            Variance of a Gaussian spread around scores (n,); an average is taken over it.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            Probabilities.
+        For scores (n,); the mean over posterior draws of scores (n_draws, n); or the mean over
+        Gaussian distributions around scores (n,) with the variance (n,).
         """
         theta = np.asarray(scores, dtype=np.float64)
         if variance is None:
             return _mean_over_draws(np.atleast_2d(theta), self.C, self.joint)
         spread = np.sqrt(np.broadcast_to(np.asarray(variance, dtype=np.float64), theta.shape))
-        # No spread and an endless one are limits; neither may be divided by or multiplied with.
+        # A spread of 0 or infinity is a limit, but cannot be divided by or multiplied with.
         spread = spread.clip(1e-12, 1e100)
         if self.joint:
             return expit(
@@ -137,72 +122,27 @@ class SollichLink:
         return P
 
 
-def latent_log_odds(theta: ArrayLike) -> Floats:
-    r""":math:`h(\theta)=l(-\theta)-l(\theta)`, the log odds of the label at C = 1.
-
-    Examples
-    --------
-    >>> from svmproba.links._sollich import latent_log_odds
-    >>> latent_log_odds([-3, 0.5, 1, 2])
-    array([-4.,  1.,  2.,  3.])
-    """
-    t = np.asarray(theta, dtype=np.float64)
-    return t + t.clip(-1, 1)
-
-
-def log_pseudo_likelihood(margin: ArrayLike, C: float) -> Floats:
-    r""":math:`\ln Q(y|\theta)=-\ln(1+e^{-2C})-C\max(0,1-y\theta)` at margins :math:`y\theta`.
-
-    :math:`\kappa=1/(1+e^{-2C})` is the largest constant for which both labels together have at most
-    probability one; what is missing may be read as "don't know".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.links._sollich import log_pseudo_likelihood
-    >>> np.exp([log_pseudo_likelihood(z, C=0.5) for z in (0.0, 1.0, -1.0)]).round(4)
-    array([0.4434, 0.7311, 0.2689])
-    """
-    z = np.asarray(margin, dtype=np.float64)
-    return -np.log1p(np.exp(-2 * C)) - C * np.maximum(0, 1 - z)
+def latent_log_odds(theta: Floats) -> Floats:
+    r""":math:`h(\theta)=l(-\theta)-l(\theta)`, the log odds of the label at C = 1."""
+    return theta + theta.clip(-1, 1)
 
 
 def margin_variance(
     margin_rows: Floats, rows: Floats, *, bias_scale: float, rest: ArrayLike = 0.0
 ) -> Floats:
-    r"""Posterior variance of the score while the records on the margin stay there.
+    r"""Posterior variance (n,) of the score while the samples on the margin stay there.
 
-    With :math:`K_B=K+B^2` and the records :math:`m` whose multipliers lie strictly between their
+    With :math:`K_B=K+B^2` and the samples :math:`m` whose multipliers lie strictly between their
     bounds,
 
     .. math:: s^2(x)=K_B(x,x)-k_m(x)^\top K_m^{-1}k_m(x) ,
 
     because elsewhere the loss has no curvature and at :math:`m` its kink pins the score. Without
-    such records it is the prior variance. For an infinite B the limit is taken, which is infinite
-    without them.
+    such samples it is the prior variance. For an infinite `bias_scale` B the limit is taken, which
+    is infinite without them.
 
-    Parameters
-    ----------
-    margin_rows : ndarray, shape (n_margin, d)
-        Rows of the records on the margin; products of rows are kernel values.
-    rows : ndarray, shape (n, d)
-        Rows of the new records.
-    bias_scale : float
-        Prior standard deviation B of the bias, possibly 0 or infinite.
-    rest : array-like, shape (n,), default=0.0
-        What the new records' kernel values with themselves exceed those of their rows by.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Variances, not negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.links._sollich import margin_variance
-    >>> margin_variance(np.eye(2)[:1], np.eye(2), bias_scale=0.0).round(6)
-    array([0., 1.])
+    Products of `margin_rows` (n_margin, d) and `rows` (n, d) are kernel values; `rest` (n,) is what
+    the kernel values of new samples with themselves exceed those of their rows by.
     """
     prior = np.einsum("ij,ij->i", rows, rows) + rest
     n_margin, flat = len(margin_rows), np.isinf(bias_scale)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from svmproba.links._fitting import Floats, check_pairs, fit_logistic
+from svmproba.links._fitting import fit_logistic
+from svmproba.links._link import Bools, Floats, Link
 
-#: Shares of the records that lie beyond the outer knots, where the exponent goes on as a line.
+#: Share of the samples beyond each of the outer knots, where the exponent is a straight line.
 _TAIL = 0.02
 
 
-class SplineLink:
+class SplineLink(Link):
     r"""Logistic regression on a smooth, non-decreasing function of the score.
 
     .. math::
@@ -24,11 +22,11 @@ class SplineLink:
     all others, constant beyond the first and the last knot. The slope of the exponent is therefore
     a non-negative, piecewise linear function: :math:`a_k` is the slope at :math:`t_k`, the exponent
     is a quadratic spline between the knots and a straight line beyond them. With equal :math:`a_k`
-    this is :class:`~svmproba.links.PlattLink`, towards which the fit is drawn by the penalty
-    :math:`\frac\lambda2\sum_k(a_{k+1}-a_k)^2`, in units of the scores' standard deviation. Knots
-    are quantiles of the scores, evenly spaced from 2 to 98 %. Targets are those of Platt's link, so
-    that separated scores give a finite fit. Splines for calibration: [1]_; their monotone form:
-    [2]_.
+    this is :class:`~svmproba.links.PlattLink`, and the penalty
+    :math:`\frac\lambda2\sum_k(a_{k+1}-a_k)^2`, in units of the scores' standard deviation, shrinks
+    the fit towards it. Knots are quantiles of the scores, evenly spaced from 2 to 98 %. Targets are
+    those of Platt's link, so that separated scores give a finite fit. See [1]_ for calibration by
+    splines and [2]_ for monotone splines.
 
     Parameters
     ----------
@@ -60,22 +58,13 @@ class SplineLink:
     array([0.25, 0.5 , 0.75])
     """
 
-    reads: ClassVar[str] = "mixed"
-
-    n_knots: int
-    knots_: Floats
-    slopes_: Floats
-    intercept_: float
-
     def __init__(self, n_knots: int = 6, smoothing: float = 1.0) -> None:
         if n_knots < 2:
             raise ValueError(f"n_knots must be at least 2, got {n_knots!r}")
         self.n_knots = n_knots
         self.smoothing = _checked(smoothing)
 
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> SplineLink:
-        """Fit to scores (n,) and labels (n,) of bool."""
-        s, plus = check_pairs(scores, positive)
+    def _fit(self, s: Floats, plus: Bools) -> None:
         spread = float(s.std())
         self.knots_ = np.unique(np.quantile(s, np.linspace(_TAIL, 1 - _TAIL, self.n_knots)))
         if len(self.knots_) < 2:
@@ -83,20 +72,17 @@ class SplineLink:
         if len(self.knots_) < 2 or not spread > 0:
             self.slopes_ = np.zeros(len(self.knots_))
             self.intercept_ = fit_logistic(np.empty((0, len(s))), plus)[1]
-            return self
+            return
         unit = np.diff(np.eye(len(self.knots_)), axis=0)
-        coef, self.intercept_, _ = fit_logistic(
+        coef, self.intercept_ = fit_logistic(
             _integrals(s, self.knots_) / spread,
             plus,
             penalty=self.smoothing * unit.T @ unit,
             non_negative=True,
         )
         self.slopes_ = coef / spread
-        return self
 
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Probability of the class of interest, shape (n,), for scores (n,)."""
-        s = np.asarray(scores, dtype=np.float64)
+    def _predict(self, s: Floats) -> Floats:
         return expit(self.slopes_ @ _integrals(s, self.knots_) + self.intercept_)
 
 
@@ -112,14 +98,7 @@ class QuadraticLink(SplineLink):
     Parameters
     ----------
     smoothing : float, default=0.0
-        See :class:`SplineLink`.
-
-    Attributes
-    ----------
-    knots_, slopes_ : ndarray, shape (2,)
-        The two ends and the slopes there.
-    intercept_ : float
-        Exponent at the first end.
+        :math:`\lambda` of :class:`SplineLink`, whose attributes it has.
 
     Examples
     --------

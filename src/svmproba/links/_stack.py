@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from svmproba.links._fitting import Floats, check_pairs, fit_logistic
+from svmproba.links._fitting import fit_logistic
+from svmproba.links._link import Bools, Floats, Link
 
 
-class StackLink:
+class StackLink(Link):
     r"""Ridge-logistic regression on the out-of-bag scores of all hyperparameter values.
 
     .. math:: \mathrm{logit}\,P(+|x)=\sum_\theta w_\theta s_\theta(x)+c
@@ -20,7 +17,7 @@ class StackLink:
     :math:`(w,c)` minimises the logistic loss with the targets of
     :class:`~svmproba.links.PlattLink` plus :math:`\frac\lambda2\|w\|^2` [1]_. The scores of
     neighbouring values are nearly proportional; the ridge shares the weight among them. Weights
-    may be negative, unless this is ruled out.
+    may be negative unless `non_negative` is set.
 
     Parameters
     ----------
@@ -50,25 +47,21 @@ class StackLink:
     array([0.29, 0.24, 0.71, 0.76])
     """
 
-    reads: ClassVar[str] = "scaled"
-
-    coef_: Floats
-    intercept_: float
-
     def __init__(self, ridge: float = 0.1, *, non_negative: bool = False) -> None:
         if not ridge > 0:
             raise ValueError(f"ridge must be positive, got {ridge!r}")
         self.ridge = ridge
         self.non_negative = non_negative
 
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> StackLink:
-        """Fit to scaled scores (n_theta, n) and labels (n,) of bool."""
-        s, plus = check_pairs(scores, positive, ndim=2)
-        self.coef_, self.intercept_, _ = fit_logistic(
+    @property
+    def reads(self) -> str:
+        """Scores of all hyperparameter values, each divided by its scale."""
+        return "scaled"
+
+    def _fit(self, s: Floats, plus: Bools) -> None:
+        self.coef_, self.intercept_ = fit_logistic(
             s, plus, ridge=self.ridge, non_negative=self.non_negative
         )
-        return self
 
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Probability of the class of interest, shape (n,), for scaled scores (n_theta, n)."""
-        return expit(self.coef_ @ np.asarray(scores, dtype=np.float64) + self.intercept_)
+    def _predict(self, s: Floats) -> Floats:
+        return expit(self.coef_ @ s + self.intercept_)

@@ -1,49 +1,56 @@
-"""The recommended link: a convex combination of many, weighted by cross-fitted Brier score."""
+"""Super learner: a convex combination of links, weighted by cross-fitted Brier score."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 from svmproba.links._beta import BetaLink
-from svmproba.links._fitting import Bools, Floats, check_pairs
 from svmproba.links._isotonic import IsotonicLink
+from svmproba.links._link import Bools, Floats, Link, Places
 from svmproba.links._platt import PlattLink
 from svmproba.links._spline import QuadraticLink, SplineLink
 from svmproba.links._stack import StackLink
 
-Places = NDArray[np.intp]
-
 _FOLDS = 5
 #: Ridges of the stacks, on standardised scores.
 _RIDGES = (1.0, 10.0, 100.0)
-#: Draws the weights towards equal ones. On logistic truths of 600 samples 0 loses .0009 of Brier
-#: score to Platt's link, 3 loses .0005; beyond 10 the development tables get worse.
+#: Shrinks the weights towards equal ones. On logistic truths of 600 samples, 0 loses .0009 of
+#: Brier score to Platt's link, 3 loses .0005; beyond 10 the development tables get worse.
 _SHRINKAGE = 3.0
-#: Scores that vary by less than this share of their size are constant but for rounding.
+#: Scores that vary by less than this share of their size are constant up to rounding.
 _CONSTANT = 1e-9
-#: Weights below this are dropped: the link would cost more than it tells.
+#: Links of smaller weight are dropped: they cost time and hardly change the probability.
 _LEAST_WEIGHT = 1e-3
 
 
 class Candidate(NamedTuple):
-    """A link, and the hyperparameter values whose scores it reads: all, or their mean."""
+    """A link and the places of the hyperparameter values whose scores it reads."""
 
-    link: Callable[[], Any]
+    link: Link
     places: Places
 
     def read(self, scores: Floats) -> Floats:
         """Scores (n_places, n) for a stack, their mean (n,) for any other link."""
         chosen = scores[self.places]
-        return chosen if self.link().reads == "scaled" else chosen.mean(axis=0)
+        return chosen if self.link.reads == "scaled" else chosen.mean(axis=0)
+
+    def fit(self, read: Floats, positive: Bools) -> Link:
+        """Fit the link to the scores it reads; a probability that falls becomes constant."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of scores that disagree with the labels
+            self.link.fit(read, positive)
+            if isinstance(self.link, PlattLink) and self.link.A_ > 0:  # no other link can fall
+                self.link.fit(np.zeros(len(positive)), positive)
+        return self.link
 
 
-class AutoLink:
+class AutoLink(Link):
     r"""Super learner: the convex combination of links with the least cross-fitted Brier score.
 
     .. math:: P(+|x)=\sum_k w_k\,g_k(s(x)),\qquad w_k\ge0,\quad\sum_kw_k=1,
@@ -57,17 +64,17 @@ class AutoLink:
     * a :class:`StackLink` of each family and of all values without negative weights, for three
       ridges.
 
-    No candidate falls with a score. Out of bag, a falling one can look good for a bad reason: bags
-    that left a sample out lean to the other class.
+    No candidate falls with a score. A falling one could look good out of bag for a wrong reason:
+    bags that leave a sample out contain more of the other class.
 
     Each candidate predicts every sample from a fit without the sample's fold, and the weights
-    minimise :math:`\sum_i(\sum_kw_kg_k^{(-i)}(s_i)-y_i)^2+3\sum_kw_k^2` [1]_. The last term draws
-    the weights towards equal ones, by as much as three samples count. Links of weight below 0.001
-    are dropped and the others are fitted to all samples. Values of constant score take no part. A
-    class of one sample leaves nothing to cross-fit, and the mean of all candidates is taken.
+    minimise :math:`\sum_i(\sum_kw_kg_k^{(-i)}(s_i)-y_i)^2+3\sum_kw_k^2` [1]_. The last term shrinks
+    the weights towards equal ones. Links of weight below 0.001 are dropped and the others are
+    fitted to all samples. Hyperparameter values of constant score are ignored. With a class of one
+    sample there is no cross-fitting, and all candidates have the same weight.
 
-    Equal calls give equal links, whatever the order of the samples. With one hyperparameter value
-    the probability is a non-decreasing function of the score.
+    The link does not depend on the order of the samples. With one hyperparameter value the
+    probability is a non-decreasing function of the score.
 
     Parameters
     ----------
@@ -79,14 +86,14 @@ class AutoLink:
     links_ : list of links
         The fitted links in use.
     places_ : list of ndarray of int
-        Hyperparameter values that each of them reads.
+        Places of the hyperparameter values that each link reads.
     weights_ : ndarray, shape (n_links,)
         Weights :math:`w_k`.
     centre_, scale_ : ndarray, shape (n_theta,)
         Mean and standard deviation of the scores; the scale is infinite where they are constant.
     brier_ : float
-        Cross-fitted Brier score of the combination, slightly optimistic for its few weights; NaN
-        where there was nothing to cross-fit.
+        Cross-fitted Brier score of the combination, slightly optimistic because the weights were
+        fitted to the same samples; NaN without cross-fitting.
 
     References
     ----------
@@ -105,22 +112,16 @@ class AutoLink:
     (True, True)
     """
 
-    reads: ClassVar[str] = "scaled"
-
-    links_: list[Any]
-    places_: list[Places]
-    weights_: Floats
-    centre_: Floats
-    scale_: Floats
-    brier_: float
-
     def __init__(self, families: ArrayLike | None = None) -> None:
         self.families = families
 
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> AutoLink:
-        """Fit to scores (n_theta, n) and labels (n,) of bool."""
-        s, plus = check_pairs(scores, positive, ndim=2)
-        # Sums depend on the order of their terms.
+    @property
+    def reads(self) -> str:
+        """Scores of all hyperparameter values."""
+        return "scaled"
+
+    def _fit(self, s: Floats, plus: Bools) -> None:
+        # Sorted, because rounding of sums depends on the order of their terms.
         order = np.lexsort((*s[::-1], plus))
         s, plus = s[:, order], plus[order]
         self.centre_, spread = s.mean(axis=1), s.std(axis=1)
@@ -137,15 +138,13 @@ class AutoLink:
         used = np.flatnonzero(weights >= min(_LEAST_WEIGHT, weights.max()))
         self.places_ = [candidates[k].places for k in used]
         self.weights_ = weights[used] / weights[used].sum()
-        self.links_ = [_fit(candidates[k].link, candidates[k].read(s), plus) for k in used]
-        return self
+        self.links_ = [candidates[k].fit(candidates[k].read(s), plus) for k in used]
 
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Probability of the class of interest, shape (n,), for scores (n_theta, n)."""
-        s = self._standardised(np.asarray(scores, dtype=np.float64))
+    def _predict(self, s: Floats) -> Floats:
+        s = self._standardised(s)
         P = np.zeros(s.shape[1])
         for link, places, weight in zip(self.links_, self.places_, self.weights_, strict=True):
-            P += weight * link.predict(Candidate(type(link), places).read(s))
+            P += weight * link.predict(Candidate(link, places).read(s))
         return P
 
     def _standardised(self, scores: Floats) -> Floats:
@@ -160,32 +159,18 @@ class AutoLink:
         return families
 
 
-def _stack(ridge: float) -> Callable[[], StackLink]:
-    return lambda: StackLink(ridge, non_negative=True)
-
-
 def _candidates(families: NDArray[np.int64], varies: Bools) -> Iterator[Candidate]:
-    """Yield links of single values, of families and of all values."""
+    """Candidates of single values, of families and of all values."""
     usable = np.flatnonzero(varies) if varies.any() else np.arange(len(varies))
     for place in usable:
-        yield Candidate(IsotonicLink, np.array([place]))
+        yield Candidate(IsotonicLink(), np.array([place]))
     groups = [usable[families[usable] == family] for family in np.unique(families[usable])]
     for group in [*groups, usable] if len(groups) > 1 else groups:
-        for link in (PlattLink, BetaLink, QuadraticLink, SplineLink):
-            yield Candidate(link, group)
+        links: list[Link] = [PlattLink(), BetaLink(), QuadraticLink(), SplineLink()]
         if len(group) > 1:
-            yield Candidate(IsotonicLink, group)
-            for ridge in _RIDGES:
-                yield Candidate(_stack(ridge), group)
-
-
-def _fit(make: Callable[[], Any], scores: Floats, positive: Bools) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of scores that fall with the labels
-        link = make().fit(scores, positive)
-        if isinstance(link, PlattLink) and link.A_ > 0:  # the only one that may fall
-            link.fit(np.zeros(len(scores)), positive)
-        return link
+            links += [IsotonicLink(), *(StackLink(ridge, non_negative=True) for ridge in _RIDGES)]
+        for link in links:
+            yield Candidate(link, group)
 
 
 def _cross_fitted(
@@ -198,39 +183,19 @@ def _cross_fitted(
         read = candidate.read(scores)
         for k in range(n_folds):
             out = fold == k
-            link = _fit(candidate.link, read[..., ~out], positive[~out])
+            link = candidate.fit(read[..., ~out], positive[~out])
             row[out] = link.predict(read[..., out])
     return P
 
 
-def convex_weights(P: Floats, positive: Bools, shrinkage: float = 0.0) -> Floats:
-    r"""Weights of the convex combination with the least sum of squared errors.
+def convex_weights(P: Floats, positive: Bools, shrinkage: float) -> Floats:
+    r"""Weights of the convex combination of P (n_candidates, n) with the least squared error.
 
     Minimises :math:`\|R^\top w\|^2+\lambda\|w\|^2` over :math:`w\ge0,\ \sum_kw_k=1`, where the rows
-    of :math:`R` are the errors :math:`P_k-y`. The solution is proportional to that of
+    of :math:`R` are the errors :math:`P_k-y` and :math:`\lambda` is the shrinkage. The solution is
+    proportional to that of
     :math:`\min_{w\ge0}\|R^\top w\|^2+\lambda\|w\|^2+(\sum_kw_k-1)^2`, a problem of non-negative
     least squares.
-
-    Parameters
-    ----------
-    P : ndarray, shape (n_candidates, n)
-        Probabilities.
-    positive : ndarray of bool, shape (n,)
-        Which samples belong to the class of interest.
-    shrinkage : float, default=0.0
-        :math:`\lambda\ge0`.
-
-    Returns
-    -------
-    ndarray, shape (n_candidates,)
-        The weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.links._super_learner import convex_weights
-    >>> convex_weights(np.array([[0.2, 0.2], [0.8, 0.8]]), np.array([False, True])).round(3)
-    array([0.5, 0.5])
     """
     m = len(P)
     errors = P - positive
@@ -245,12 +210,12 @@ def convex_weights(P: Floats, positive: Bools, shrinkage: float = 0.0) -> Floats
 
 
 def deal(scores: Floats, positive: Bools, n_folds: int) -> NDArray[np.int64]:
-    """Deal the samples of either class to the folds; sorted, so that their order is no matter."""
+    """Fold (n,) of every sample, even in both classes and independent of the samples' order."""
     fold = np.empty(len(scores), dtype=np.int64)
     rng = np.random.default_rng(0)
-    for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
-        in_order = members[np.argsort(scores[members], kind="stable")]
-        # Dealt in turn, every sample would have close neighbours in all other folds, and a rough
-        # isotonic fit would look better than it is.
-        fold[in_order] = rng.permutation(np.arange(len(members)) % n_folds)
+    for places in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+        in_order = places[np.argsort(scores[places], kind="stable")]
+        # At random: dealt in turn, every sample would have close neighbours in all other folds,
+        # and a rough isotonic fit would look better than it is.
+        fold[in_order] = rng.permutation(np.arange(len(places)) % n_folds)
     return fold

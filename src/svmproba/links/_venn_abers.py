@@ -1,29 +1,27 @@
-"""Venn–Abers: isotonic regression with the new record in it, once with either label."""
+"""Venn–Abers: isotonic regression with the new sample added, once with each label."""
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmproba.links._fitting import Floats, check_pairs
 from svmproba.links._isotonic import Counts, pool_ties
+from svmproba.links._link import Bools, Floats, Link
 
 
-class VennAbersLink:
-    r"""Pair of probabilities, one for either label of the new record.
+class VennAbersLink(Link):
+    r"""Pair of probabilities, one for each label of the new sample.
 
     :math:`p_0(s)` is the isotonic fit at :math:`s` after adding the pair :math:`(s,0)` to the
-    calibration records, :math:`p_1(s)` after adding :math:`(s,1)`, and :math:`p_0\le p_1`. If
-    calibration records and new record are exchangeable, the value that belongs to the true label
+    calibration samples, :math:`p_1(s)` after adding :math:`(s,1)`, and :math:`p_0\le p_1`. If
+    calibration samples and new sample are exchangeable, the value that belongs to the true label
     is calibrated exactly [1]_; with out-of-bag scores that holds only approximately. The pair is
-    not a confidence interval. All pairs are known after one pass over the sorted records [2]_.
+    not a confidence interval. All pairs are found in one pass over the sorted samples [2]_.
 
     Parameters
     ----------
     loss : {"brier", "log"}, default="brier"
-        Which loss the single value of `predict` hedges against either label:
+        Loss for which the single value of `predict` has the smallest worst-case regret:
         :math:`p_1-\frac{p_1^2-p_0^2}2` for the squared one, :math:`\frac{p_1}{1-p_0+p_1}` for the
         logarithmic one.
 
@@ -32,8 +30,8 @@ class VennAbersLink:
     scores_ : ndarray, shape (n_distinct,)
         Distinct calibration scores, increasing.
     p0_, p1_ : ndarray, shape (n_distinct + 1,)
-        ``p0_[j]`` holds from the j-th distinct score up to the next, ``p1_[j]`` above it and up
-        to the next; the first ones below all, the last ones above all.
+        ``p0_[j]`` holds from the j-th distinct score up to the next one, ``p1_[j]`` above it and
+        up to the next one; the first values hold below all scores, the last ones above all.
 
     References
     ----------
@@ -53,60 +51,50 @@ class VennAbersLink:
     (array([0.   , 0.333]), array([0.667, 1.   ]), array([0.4444, 0.5556]))
     """
 
-    reads: ClassVar[str] = "mixed"
-
-    scores_: Floats
-    p0_: Floats
-    p1_: Floats
-
     def __init__(self, loss: str = "brier") -> None:
         if loss not in ("brier", "log"):
             raise ValueError(f"loss must be 'brier' or 'log', got {loss!r}")
         self.loss = loss
 
-    def fit(self, scores: ArrayLike, positive: ArrayLike) -> VennAbersLink:
-        """Fit to scores (n,) and labels (n,) of bool."""
-        s, plus = check_pairs(scores, positive)
-        self.scores_, n_records, n_positive = pool_ties(s, plus)
-        # A positive above all others stays alone at 1. Exchanging the labels and turning the
-        # order round turns p1 into 1 - p0.
-        self.p1_ = np.append(_with_a_positive(n_records, n_positive), 1.0)
-        n_negative = (n_records - n_positive)[::-1]
-        self.p0_ = np.append(0.0, 1 - _with_a_positive(n_records[::-1], n_negative)[::-1])
-        return self
+    def _fit(self, s: Floats, plus: Bools) -> None:
+        self.scores_, n_samples, n_positive = pool_ties(s, plus)
+        # A positive above all others stays alone at 1. With exchanged labels and reversed order
+        # p1 becomes 1 - p0.
+        self.p1_ = np.append(_with_a_positive(n_samples, n_positive), 1.0)
+        n_negative = (n_samples - n_positive)[::-1]
+        self.p0_ = np.append(0.0, 1 - _with_a_positive(n_samples[::-1], n_negative)[::-1])
 
     def interval(self, scores: ArrayLike) -> tuple[Floats, Floats]:
         """Pairs ``p0, p1``, each of shape (n,), for scores (n,)."""
         s = np.asarray(scores, dtype=np.float64)
-        # An added positive is at least as large as the next score's mean and is pooled with it,
-        # an added negative with the score before: ties go right for p0 and left for p1.
+        # An added positive is pooled with the next score, an added negative with the one before:
+        # ties go right for p0 and left for p1.
         p0 = self.p0_[np.searchsorted(self.scores_, s, side="right")]
         return p0, self.p1_[np.searchsorted(self.scores_, s, side="left")]
 
-    def predict(self, scores: ArrayLike) -> Floats:
-        """Single probability of the class of interest, shape (n,), for scores (n,)."""
-        p0, p1 = self.interval(scores)
+    def _predict(self, s: Floats) -> Floats:
+        p0, p1 = self.interval(s)
         return p1 - (p1**2 - p0**2) / 2 if self.loss == "brier" else p1 / (1 - p0 + p1)
 
 
-def _with_a_positive(n_records: Counts, n_positive: Counts) -> Floats:
-    r"""Isotonic fit at each group of records after one positive record joined that group.
+def _with_a_positive(n_samples: Counts, n_positive: Counts) -> Floats:
+    r"""Isotonic fit at each group of samples after one positive sample joined that group.
 
-    With :math:`W_k,S_k` the records and positives of the first :math:`k` groups, the value at
-    group :math:`j` is
+    With :math:`W_k,S_k` the numbers of samples and positives of the first :math:`k` groups, the
+    value at group :math:`j` is
 
     .. math:: \max_{a<j}\,\min_{b\ge j}\,\frac{S_b-S_a+1}{W_b-W_a+1},
 
     the slope of the line that touches the points :math:`(W_a,S_a)` on the left and the points
     :math:`(W_b+1,S_b+1)` on the right from below. Both points of contact move to the right with
-    :math:`j`, so that all slopes take one pass along two convex hulls. Whole numbers, hence exact.
+    :math:`j`, so that one pass along two convex hulls gives all slopes. Integers make it exact.
     """
-    W = [0, *np.cumsum(n_records).tolist()]
+    W = [0, *np.cumsum(n_samples).tolist()]
     S = [0, *np.cumsum(n_positive).tolist()]
     after = _hull_after(W, S)
     hull: list[int] = []  # of the points on the left
-    left, b = 0, 0  # contact points: place in the hull, and number of the group
-    values = np.empty(len(n_records))
+    left, b = 0, 0  # contact points: index in the hull, and number of the group
+    values = np.empty(len(n_samples))
     for j in range(1, len(W)):
         new = j - 1
         while len(hull) > 1 and _above(W, S, hull[-2], hull[-1], new):

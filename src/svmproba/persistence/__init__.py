@@ -1,4 +1,4 @@
-"""Models in files: saved without code, loaded without running any; exported to ONNX."""
+"""Model files that are loaded without running code, and export to ONNX."""
 
 from __future__ import annotations
 
@@ -39,39 +39,39 @@ FilePath = str | os.PathLike[str]
 def save(model: Any, path: FilePath, *, about: Any = None, overwrite: bool = True) -> None:
     """Save a fitted model to a file that can be loaded without running code.
 
-    The file is a zip archive of arrays in NumPy's format and of a plain tree in JSON, with a
-    digest at its end. It is written whole or not at all: what was at `path` stays until the new
-    file is complete and on disk. Equal models give equal bytes.
+    The file is a zip archive of arrays in NumPy's format and a tree in JSON, with a digest at its
+    end. An existing file stays until the new one is complete and on disk. Equal models give equal
+    bytes.
 
     Parameters
     ----------
     model : estimator of svmproba or Pipeline
-        Fitted. A :class:`~sklearn.pipeline.Pipeline` must end in an estimator of svmproba; its
-        other steps may be those of scikit-learn's modules compose, decomposition,
+        Fitted. A :class:`~sklearn.pipeline.Pipeline` must end in an estimator of svmproba. Its
+        other steps may come from scikit-learn's modules compose, decomposition,
         feature_selection, impute, kernel_approximation, preprocessing and random_projection, as
-        long as they hold no functions (but numpy's element-wise ones) and no trees.
+        long as they hold no trees and no functions other than numpy's element-wise ones.
     path : str or path-like
-        The file; by custom its name ends in ``.svmproba``.
-    about : JSON-able, optional
-        Anything worth knowing about the model, see `read_about`.
+        The file; its name usually ends in ``.svmproba``.
+    about : JSON-serialisable, optional
+        Notes about the model, see `read_about`.
     overwrite : bool, default=True
-        Whether a file that exists may be replaced.
+        Whether an existing file may be replaced.
 
     Raises
     ------
     FileExistsError
-        If there is a file and `overwrite` is false.
+        If the file exists and `overwrite` is false.
     ModelFileError
-        If the model holds something that a file may not name, such as a function of yours. The
-        message tells where. Nothing is written then.
+        If the model holds something that a file may not hold, such as a function of your own. The
+        message names the place. Nothing is written.
 
     Notes
     -----
-    Callbacks and metadata requests concern fits only and are left out.
+    Callbacks and metadata requests matter for fitting only and are left out.
 
-    The digest protects against accidents, not against an attacker, who can compute another one.
-    What protects against an attacker is that `load` runs no code: a forged model can predict
-    nonsense, and nothing else. Where that matters, sign the file.
+    The digest detects accidental changes. An attacker can compute a new one, but `load` runs no
+    code of the file: a forged model can give wrong predictions, and do nothing else. Sign the file
+    if that matters.
 
     Examples
     --------
@@ -103,12 +103,11 @@ def save(model: Any, path: FilePath, *, about: Any = None, overwrite: bool = Tru
 def load(path: FilePath) -> Any:
     """Load a model that `save` wrote.
 
-    No code is run and none is imported that the file could choose: everything it names must be on
-    a fixed list of svmproba's own classes, plain data and scikit-learn's preparation steps. Every
-    array is compared with all others before it is used, and a file that would take more memory
-    than 64 MiB and 64 times its own size is refused before that memory is taken. The loaded model
-    does all that the saved one did, with equal results to the last bit on the same machine and
-    versions.
+    The file cannot choose code to run or import: everything it names must be on a fixed list of
+    svmproba's classes, plain data types and scikit-learn's preparation steps. The shapes and values
+    of all arrays are checked against each other. A file that would take more memory than 64 MiB
+    plus 64 times its own size is refused before the memory is allocated. On the same machine and
+    with the same versions, the loaded model gives the same results to the last bit.
 
     Parameters
     ----------
@@ -123,8 +122,8 @@ def load(path: FilePath) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is incomplete, altered, of another kind, of a newer format, or too large when
-        unpacked, if it names anything that is not on the list, or if its arrays do not go together.
+        If the file is incomplete, altered, not a model file, of a newer format or too large when
+        unpacked, if it names anything that is not on the list, or if its arrays are inconsistent.
     """
     path = Path(path)
     with open_archive(path) as archive:
@@ -143,7 +142,7 @@ def load(path: FilePath) -> Any:
 
 
 def read_about(path: FilePath) -> dict[str, Any]:
-    """Read what a model file says of itself, without loading the model.
+    """Read the notes and versions in a model file, without loading the model.
 
     Parameters
     ----------
@@ -175,7 +174,7 @@ def _head(model: Any, about: Any) -> bytes:
     try:
         text = json.dumps(head, ensure_ascii=False, indent=1)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"about must be made of what JSON knows: {error}.") from error
+        raise TypeError(f"about must be JSON-serialisable: {error}.") from error
     return text.encode()
 
 
@@ -186,7 +185,7 @@ def _npy(array: Any) -> bytes:
 
 
 def _check_model(model: Any) -> None:
-    """Refuse what is not a fitted model of this package, alone or at the end of a pipeline."""
+    """Raise unless it is a fitted model of this package, alone or at the end of a pipeline."""
     final = model
     while isinstance(final, Pipeline):
         final = final.steps[-1][1]

@@ -1,4 +1,4 @@
-"""Model files as archives: written whole or not at all, read only if complete and unaltered."""
+"""Model files as zip archives, read only if complete and unaltered."""
 
 from __future__ import annotations
 
@@ -21,39 +21,31 @@ from numpy.typing import NDArray
 
 #: Number of the file format. Older files stay readable, newer ones are refused.
 FORMAT = 1
-#: Members of the archive besides the arrays: what the file says of itself, and the model.
+#: Members of the archive besides the arrays: versions and notes, and the tree of the model.
 ABOUT, MODEL = "svmproba.json", "model.json"
 
 _START, _MARK = b"PK\x03\x04", b"svmproba sha256 "
 _TRAILER = len(_MARK) + 2 * hashlib.sha256().digest_size
 _CHUNK = 2**20
 _MEMBER = re.compile(r"svmproba\.json|model\.json|(0|[1-9][0-9]{0,8})\.npy")
-#: What a file may unpack to: this much, and this many times its own size on top. A byte of JSON
-#: counts as _GROWTH bytes: an empty list takes two of them in the file and 130 in memory.
+#: A file may unpack to this many bytes plus this many times its own size. A byte of JSON counts
+#: as _GROWTH bytes: an empty list takes two bytes in the file and 130 in memory.
 _FREE_BYTES, _GROWTH = 2**26, 64
-#: Text in JSON. Nothing in it is tried twice, or a long one would take much memory.
+#: Strings in JSON. The quantifiers are possessive: backtracking would take much memory.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-#: How deep the JSON of a file may be nested.
+#: Largest depth of nested JSON.
 _DEPTH = 100
-#: Types of arrays: truth values, numbers, times and text. No objects, which would be pickled.
+#: Kinds of arrays: booleans, numbers, times and text. Objects would have to be pickled.
 _KINDS = "biufcmMSU"
-#: Compressing pays where a sample of this size shrinks to less than this share.
+#: A member is compressed if a sample of this size shrinks to less than this share.
 _SAMPLE_BYTES, _WORTHWHILE = 2**16, 0.85
-#: Six would take ten times as long to make bags 13 % smaller.
+#: Level 6 takes ten times as long and makes bags 13 % smaller.
 _LEVEL = 1
 _YEAR_ZERO = (1980, 1, 1, 0, 0, 0)
 
 
 class ModelFileError(ValueError):
-    """A model file that is refused, or a model that no file can hold.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    reason : str
-        Why, in a sentence.
-    """
+    """A model file that is refused, or a model that cannot be saved: `path` and `reason`."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         super().__init__(os.fspath(path), reason)
@@ -64,7 +56,7 @@ class ModelFileError(ValueError):
 
 
 class Refused(ValueError):
-    """What a model may not hold, and where; `refusing` adds the name of the file."""
+    """Something that a model may not hold, and its place; `refusing` adds the name of the file."""
 
     def __init__(self, reason: str, place: str = "") -> None:
         super().__init__(reason, place)
@@ -76,7 +68,7 @@ class Refused(ValueError):
 
 @contextmanager
 def refusing(path: Path, what: str) -> Iterator[None]:
-    """Turn whatever goes wrong inside into a `ModelFileError`."""
+    """Turn any error inside into a `ModelFileError`."""
     try:
         yield
     except (ModelFileError, MemoryError):
@@ -89,10 +81,7 @@ def refusing(path: Path, what: str) -> Iterator[None]:
 
 
 def pack(members: Mapping[str, bytes], *, compress: bool = True) -> bytes:
-    """Archive of the members with the digest of everything else at its end.
-
-    Equal members give equal bytes.
-    """
+    """Archive of the members, with a digest of all of it at its end."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in members.items():
@@ -105,12 +94,12 @@ def pack(members: Mapping[str, bytes], *, compress: bool = True) -> bytes:
     body = buffer.getbuffer()[:-_TRAILER]
     weight = sum(_weight(name, len(content)) for name, content in members.items())
     if compress and weight > _FREE_BYTES + _GROWTH * len(body):
-        return pack(members, compress=False)  # it would be taken for a bomb
+        return pack(members, compress=False)  # reading it would fail as a zip bomb
     return bytes(body) + _MARK + hashlib.sha256(body).hexdigest().encode()
 
 
 def _is_compressible(content: bytes) -> bool:
-    """Whether deflating pays: it does for text and bags, hardly for the digits of floats."""
+    """Whether compression helps: it does for text and bags, hardly for floats."""
     middle = len(content) // 2
     sample = content[middle : middle + _SAMPLE_BYTES]
     return len(zlib.compress(sample, 1)) < _WORTHWHILE * len(sample)
@@ -121,7 +110,7 @@ def _weight(name: str, size: int) -> int:
 
 
 class Archive:
-    """An open model file whose digest, names and sizes are in order; members are read on demand."""
+    """An open model file, its digest, names and sizes checked; members are read on demand."""
 
     def __init__(self, zipped: zipfile.ZipFile) -> None:
         self._zipped = zipped
@@ -157,7 +146,7 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Open a model file, unless it is of another kind, incomplete, altered or a bomb."""
+    """Open a model file; refuse other files, incomplete or altered ones, and zip bombs."""
     if path.exists() and not path.is_file():
         raise ModelFileError(path, "this is not a file.")
     with path.open("rb") as file:
@@ -168,7 +157,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
 
 
 def _check_ends(path: Path, file: BinaryIO) -> int:
-    """Size of a file, after its first bytes and its digest were found right."""
+    """Check the first bytes and the digest of a file; return its size."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     first = file.read(256)
@@ -201,7 +190,7 @@ def _guess(first: bytes, last: bytes) -> str:
 
 
 def _check_entries(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
-    """Refuse members of other names and kinds, and more than can be believed of such a file."""
+    """Refuse members of other names or compression, and members that are too large."""
     for entry in entries:
         if not _MEMBER.fullmatch(entry.filename):
             raise ModelFileError(path, f"holds {entry.filename[:80]!r}, which no model file has.")
@@ -213,12 +202,12 @@ def _check_entries(path: Path, entries: list[zipfile.ZipInfo], size: int) -> Non
     weight = sum(_weight(entry.filename, entry.file_size) for entry in entries)
     if weight > _FREE_BYTES + _GROWTH * size:
         raise ModelFileError(
-            path, f"would take {weight:,} bytes of memory from {size:,}, too many to believe."
+            path, f"would take {weight:,} bytes of memory, too many for a file of {size:,} bytes."
         )
 
 
 def _check_header(stream: Any, size: int) -> None:
-    """Refuse arrays of objects, and headers that claim more or less than there is."""
+    """Refuse arrays of objects, and headers whose size is not that of the data."""
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
         shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
@@ -238,20 +227,20 @@ def check_dtype(dtype: np.dtype[Any]) -> None:
     if not dtype.itemsize or (
         dtype.kind not in _KINDS and (not fields or not fields <= {"f", "U"})
     ):
-        raise Refused(f"is an array of {dtype.name}, not of numbers, truth values, times or text")
+        raise Refused(f"is an array of {dtype.name}, not of numbers, booleans, times or text")
 
 
 def _check_codes(array: NDArray[Any]) -> None:
-    """Refuse bytes that are no truth value or no letter: numpy counts on there being none."""
+    """Refuse bytes that are no boolean or no character: numpy does not check them."""
     for name in array.dtype.names or ():
         _check_codes(np.ascontiguousarray(array[name]))
     flat = array.ravel(order="K")
     if array.dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
-        raise Refused("is an array of truth values that are neither true nor false")
+        raise Refused("is an array of booleans that are neither true nor false")
     if array.dtype.kind == "U":
         codes = flat.view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
         if codes.max(initial=0) > sys.maxunicode:
-            raise Refused("is an array of text with unknown letters")
+            raise Refused("is an array of text with invalid characters")
 
 
 def check_depth(text: bytes) -> bytes:
@@ -265,7 +254,7 @@ def check_depth(text: bytes) -> bytes:
 
 
 def parse_about(path: Path, archive: Archive) -> dict[str, Any]:
-    """Read what the file says of itself; refuse it if a newer version wrote it."""
+    """Read versions and notes; refuse a file of a newer format."""
     with refusing(path, f"its {ABOUT} cannot be read"):
         found = archive.json(ABOUT)
         if not isinstance(found, dict):

@@ -1,7 +1,7 @@
 """Checks of single attributes: type, shape and range.
 
-A check is called with a value and the sizes that have a name, such as "theta" or "samples". A size
-is bound where it is met first, and must be the same wherever it is named again.
+A check is called with a value and the named sizes, such as "theta" or "samples". The first array
+with a named size sets it; all later ones must have the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from svmproba.persistence._archive import Refused
 Sizes = dict[str, int]
 Check = Callable[[Any, Sizes], None]
 
-#: Names of ranges, as an error tells them, and who lies in them.
+#: Ranges by the name that errors give them.
 RANGES: dict[str, Callable[[Any], Any]] = {
     "anything": lambda a: True,
     "numbers": lambda a: ~np.isnan(a),
@@ -38,13 +38,13 @@ RANGES: dict[str, Callable[[Any], Any]] = {
 
 
 def refuse(wrong: Any, reason: str) -> None:
-    """Refuse a value that is wrong."""
+    """Raise `Refused` if the value is wrong."""
     if wrong:
         raise Refused(reason)
 
 
 def within(part: str, step: Callable[..., Any], *arguments: Any) -> Any:
-    """Take a step into a value, so that an error tells the place."""
+    """Call a function for a part of a value, so that errors name the place."""
     try:
         return step(*arguments)
     except Refused as error:
@@ -84,7 +84,7 @@ def floats(*shape: str | int, be: str = "finite") -> Check:
 
 
 def table(*shape: str) -> Check:
-    """Check a table of records, dense or CSR; the reader of files has checked CSR in full."""
+    """Check a table, dense or CSR; the reader has checked the indices of CSR."""
 
     def check(value: Any, sizes: Sizes) -> None:
         if sparse.issparse(value):
@@ -119,10 +119,10 @@ def number(be: str = "finite") -> Check:
 
 
 def whole(low: int, high: int = 2**62, size: str = "") -> Check:
-    """Check a whole number; it may give a size its value."""
+    """Check a whole number; it may set a named size."""
 
     def check(value: Any, sizes: Sizes) -> None:
-        refuse(isinstance(value, bool) or not isinstance(value, Integral), "is no whole number")
+        refuse(isinstance(value, bool) or not isinstance(value, Integral), "is not a whole number")
         refuse(not low <= value <= high, f"must be a whole number in [{low}, {high}]")
         if size:
             sizes[size] = int(value)
@@ -132,7 +132,7 @@ def whole(low: int, high: int = 2**62, size: str = "") -> Check:
 
 def kind(cls: type) -> Check:
     """Check that a value is of a class."""
-    return lambda value, sizes: refuse(type(value) is not cls, f"is no {cls.__name__}")
+    return lambda value, sizes: refuse(type(value) is not cls, f"is not a {cls.__name__}")
 
 
 def nothing(value: Any, sizes: Sizes) -> None:
@@ -141,7 +141,7 @@ def nothing(value: Any, sizes: Sizes) -> None:
 
 
 def elsewhere(value: Any, sizes: Sizes) -> None:
-    """Check nothing: what depends on other attributes is checked after them."""
+    """Check nothing here: the value depends on others and is checked after them."""
 
 
 def maybe(check: Check) -> Check:
@@ -150,18 +150,18 @@ def maybe(check: Check) -> Check:
 
 
 class Optional:
-    """A check of what may be missing."""
+    """A check of an attribute that may be missing."""
 
     def __init__(self, check: Check) -> None:
         self._check = check
 
     def __call__(self, value: Any, sizes: Sizes) -> None:
-        """Check what is there."""
+        """Check an attribute that is not missing."""
         self._check(value, sizes)
 
 
 def each(check: Check, size: str) -> Check:
-    """Check a list of as many as the size says."""
+    """Check every entry of a list of this size."""
 
     def check_all(value: Any, sizes: Sizes) -> None:
         refuse(type(value) is not list, "is not a list")
@@ -173,7 +173,7 @@ def each(check: Check, size: str) -> Check:
 
 
 def by_name(check: Check) -> Check:
-    """Check a dict of names and values."""
+    """Check every value of a dict with names as keys."""
 
     def check_all(value: Any, sizes: Sizes) -> None:
         wrong = type(value) is not dict or not all(type(name) is str for name in value)
@@ -185,7 +185,7 @@ def by_name(check: Check) -> Check:
 
 
 def check_all(found: Mapping[str, Any], checks: Mapping[str, Check], sizes: Sizes) -> None:
-    """Check attributes in the order of the checks; none but optional ones may be missing."""
+    """Check attributes in the order of the checks; only optional ones may be missing."""
     for name, check in checks.items():
         if name in found:
             within(f".{name}", check, found[name], sizes)

@@ -1,4 +1,4 @@
-"""What every link must hold: a map from scores to probabilities."""
+"""Checks of the links, the maps from scores to probabilities."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ LINKS: dict[str, dict[str, Check]] = {
 
 
 def link(*allowed: str) -> Check:
-    """Check a map from scores to probabilities that is one of those named."""
+    """Check a link of one of these classes."""
 
     def check(value: Any, sizes: Sizes) -> None:
         name, found = type(value).__name__, {**sizes}
-        refuse(name not in allowed, "is no link for this place")
+        refuse(name not in allowed, "is not a link that is allowed here")
         check_all(vars(value), LINKS[name], found)
         if name == "AutoLink":
             for i, (part, places) in enumerate(zip(value.links_, value.places_, strict=True)):
@@ -91,10 +91,10 @@ def link(*allowed: str) -> Check:
 
 
 def _places(value: Any, sizes: Sizes) -> None:
-    """Check which of the scores a part of a link reads."""
+    """Check the columns of scores that a part of a link reads."""
     array("i", "read", be="not negative")(value, {})
     wrong = not len(value) or value.max() >= sizes["used"]
-    refuse(wrong, f"must be places among {sizes['used']} scores")
+    refuse(wrong, f"must be columns of {sizes['used']} scores")
 
 
 #: Parts of an AutoLink, those that a bootstrap ensemble may have, and those of a pair of classes.

@@ -1,4 +1,4 @@
-"""What a model file may name: a fixed list of classes and functions, by short names."""
+"""The classes and functions that a model file may name."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ _STEPS = {
     "TargetEncoder",
     "random_projection": "GaussianRandomProjection SparseRandomProjection",
 }
+#: They may be parameters of an estimator of this package, too.
+SPLITTERS = _STEPS["model_selection"].split()
 #: Scores of columns for SelectKBest and SelectPercentile.
 _SCORES = {"feature_selection": "chi2 f_classif mutual_info_classif"}
 _NUMBERS = (
@@ -50,26 +52,26 @@ _NUMBERS = (
 MODELS: dict[str, type] = {name: getattr(estimators, name) for name in _ESTIMATORS.split()}
 LINKS: dict[str, type] = {name: getattr(links, name) for name in _LINKS.split()}
 TUPLES: dict[str, type] = {cls.__name__: cls for cls in (Members, RateCurve, Spread)}
-#: What only an estimator of ours may hold.
+#: Classes that only an estimator of this package may hold.
 PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap, "FittedEnsemble": FittedEnsemble}
 
 
 @cache
 def classes() -> dict[str, type]:
-    """Classes of which a file may hold instances, by the name it gives them."""
+    """Classes of which a file may hold instances."""
     return {**MODELS, **PARTS, **_sklearn(_STEPS)}
 
 
 @cache
 def functions() -> dict[str, Any]:
-    """Functions that a file may name: numpy's element-wise ones, three scores of columns."""
+    """Functions that a file may name: numpy's element-wise ones and three scores of columns."""
     numpy_s = {name: f for name, f in vars(np).items() if isinstance(f, np.ufunc)}
     return {**numpy_s, **_sklearn(_SCORES)}
 
 
 @cache
 def types() -> dict[str, type]:
-    """Types that a parameter may be, such as that of an encoder's output."""
+    """Types that a parameter may be, such as the dtype of an encoder."""
     plain = {cls.__name__: cls for cls in (bool, float, int, object, str)}
     return {**plain, **{f"numpy.{name}": getattr(np, name) for name in _NUMBERS.split()}}
 
@@ -84,7 +86,7 @@ def _sklearn(table: Mapping[str, str]) -> dict[str, Any]:
 
 @cache
 def parameters(cls: type) -> dict[str, inspect.Parameter]:
-    """Parameters of a class and of the classes of ours that it extends, by name."""
+    """Parameters of a class and of the estimators of this package that it extends."""
     found: dict[str, inspect.Parameter] = {}
     for base in reversed(cls.__mro__):
         if base is cls or base.__name__ in MODELS:

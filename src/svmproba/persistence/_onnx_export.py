@@ -27,10 +27,10 @@ def to_onnx(
 ) -> Any:
     r"""Export a fitted binary linear model to ONNX.
 
-    The graph scores the records with all members (MatMul), counts their votes at the threshold, or
-    applies the calibration, and gives two outputs: ``label``, shape (n,), and ``probabilities``,
-    shape (n, 2), columns as ``classes_``. It computes in float64 throughout: near the boundary a
-    float32 score has an arbitrary sign, and votes would flip.
+    The graph computes the scores of all members (MatMul), counts their votes at the threshold or
+    applies the calibration, and has two outputs: ``label``, shape (n,), and ``probabilities``,
+    shape (n, 2), columns as ``classes_``. It computes in float64: near the threshold, rounding to
+    float32 would change votes.
 
     Parameters
     ----------
@@ -39,35 +39,34 @@ def to_onnx(
         two-class :class:`ProbabilitySVC` with ``kernel="linear"``, any threshold (of a rate or of
         costs) and any calibration; not ``guarantee="jackknife+"``, which needs the bags. Links of
         ProbabilitySVC: beta, isotonic, platt, venn_abers and wahba. A
-        :class:`~sklearn.pipeline.Pipeline` may put scalers, a SimpleImputer, a OneHotEncoder, a
-        selection of columns or a ColumnTransformer of these in front; export ``model[-1]`` alone
-        if it does more.
+        :class:`~sklearn.pipeline.Pipeline` may begin with scalers, a SimpleImputer, a
+        OneHotEncoder, a selection of columns or a ColumnTransformer of these; with other steps,
+        export ``model[-1]`` alone.
     path : str or path-like, optional
-        Where to write the graph, too; by custom the name ends in ``.onnx``.
+        File to write the graph to; its name usually ends in ``.onnx``.
     input_type : {"float64", "float32"}, default="float64"
-        Type of the numbers that the graph takes. With float32 they are converted first.
+        Type of the input numbers. float32 is converted to float64 first.
 
     Returns
     -------
     onnx.ModelProto
-        The graph. Its input is one table ``X`` of shape (n, n_features); or, where a column holds
-        text, one input of shape (n, 1) for every column, under the column's name. Missing numbers
+        The graph. Its input is one table ``X`` of shape (n, n_features). If a column holds text,
+        there is one input of shape (n, 1) for every column, with the column's name. Missing numbers
         are NaN, missing texts are empty.
 
     Raises
     ------
     ValueError
-        If the model cannot be exported; the message names what stands in the way.
+        If the model cannot be exported; the message says why.
 
     Notes
     -----
-    One hyperparameter value after the other is scored, so that the runtime needs about
-    :math:`18B` bytes a record at once, 9 kB for 500 bags, and not that for all members. Give it
-    batches of about a thousand records.
+    The graph computes one hyperparameter value after the other, so that the runtime needs about
+    :math:`18B` bytes per sample, 9 kB for 500 bags. Pass batches of about a thousand samples.
 
-    Sums are rounded in another order than by numpy. A score that differs from the threshold in its
-    last digits only can therefore fall on the other side: this concerns the very record that a
-    threshold was read from, and hardly ever another.
+    The order of summation differs from numpy's. A score that equals the threshold up to its last
+    digits can therefore fall on the other side. In practice this concerns only the sample from
+    which a threshold was computed.
 
     Examples
     --------
@@ -87,7 +86,7 @@ def to_onnx(
         import onnx
     except ImportError as error:
         raise ImportError("ONNX export needs onnx: pip install 'svmproba[persist]'") from error
-    # Here, as the steps of scikit-learn take a while to import.
+    # Imported here: the steps of scikit-learn are slow to import.
     from svmproba.persistence._onnx_steps import open_inputs, step_graph
 
     *steps, final = _flat_steps(model)
@@ -97,7 +96,8 @@ def to_onnx(
     for step in steps:
         table = step_graph(graph, step, table)
     rows = table.numbers(graph)
-    P = _vote_graph(graph, final, rows) if _counts_votes(final) else _link_graph(graph, final, rows)
+    votes = isinstance(final, BootstrapSVC) and final.calibrator_ is None
+    P = (_vote_graph if votes else _link_graph)(graph, final, rows)
     _close(graph, final, P)
     proto = _proto(graph, inputs, final)
     onnx.checker.check_model(proto)
@@ -128,23 +128,19 @@ def check_exportable(final: Any) -> None:
         raise ValueError(f"only two classes can be exported to ONNX, got {len(final.classes_)}.")
     if isinstance(final, BootstrapSVC) and final.ensemble_.jackknife is not None:
         raise ValueError(
-            "guarantee='jackknife+' compares every record with all training records and cannot be "
+            "guarantee='jackknife+' compares every sample with all training samples and cannot be "
             "exported to ONNX; 'split' and 'oob' can."
         )
 
 
-def _counts_votes(final: Any) -> bool:
-    return isinstance(final, BootstrapSVC) and final.calibrator_ is None
-
-
 def _vote_graph(graph: Graph, final: Any, rows: str) -> str:
-    """Mixture of the vote shares, (n, 1); the mean of signs is twice a share less one."""
+    """Mixture of the vote shares, (n, 1); the mean of signs is twice a share minus one."""
     thresholds = np.broadcast_to(final.threshold_, final.weights_.shape)
     signs = []
     for k in np.flatnonzero(final.weights_):
         scores = graph.add("Add", graph.add("MatMul", rows, final.coef_[k].T), final.intercept_[k])
         if thresholds[k]:
-            # No larger threshold is subtracted from the intercept: signs of differences are exact.
+            # A difference from the threshold has the exact sign; a changed intercept has not.
             scores = graph.add("Sub", scores, thresholds[k])
         signs.append(graph.mean(graph.add("Sign", scores)))
     rho = final.weights_[final.weights_ > 0]
@@ -166,7 +162,7 @@ def _link_graph(graph: Graph, final: Any, rows: str) -> str:
     mixed = graph.add("MatMul", scaled, final.weights_[used][:, np.newaxis])
     link = final.calibrator_
     P = link_graph(graph, link, scaled if link.reads == "scaled" else mixed)
-    slack = graph.add("Mul", graph.add("Sub", graph.expit(mixed), P), TIE_BREAK)
+    slack = graph.add("Mul", graph.add("Sub", graph.add("Sigmoid", mixed), P), TIE_BREAK)
     return graph.add("Add", P, slack)
 
 

@@ -1,4 +1,4 @@
-"""A small builder of ONNX graphs, and the pieces of which links are made."""
+"""A small builder of ONNX graphs, and the pieces that links are made of."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-#: From here on texts can be compared; onnxruntime knows it since 1.17.
+#: The first version that compares texts; onnxruntime supports it since 1.17.
 OPSET = 19
 
 
 class Graph:
-    """Nodes and constants of a graph under construction; tensors are known by their names.
+    """Nodes and constants of a graph; tensors are identified by their names.
 
-    Names of its own begin with a slash, as those of columns hardly do.
+    Its own names begin with a slash, unlike those of columns.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Graph:
         return self.add("ReduceMean", table, self.constant([1], np.int64), keepdims=1)
 
     def count(self, comparison: str, value: str, numbers: Floats) -> str:
-        """How many of the numbers compare with each value, whole (n, 1)."""
+        """Count the numbers for which the comparison with each value holds, int64 (n, 1)."""
         hits = self.cast(self.add(comparison, value, numbers), np.int32)
         total = self.add("ReduceSum", hits, self.constant([1], np.int64), keepdims=1)
         return self.cast(total, np.int64)
@@ -68,7 +68,7 @@ class Graph:
         return self.add("Gather", numbers, place, axis=0)
 
     def steps(self, value: str, comparison: str, edges: Floats, heights: Floats) -> str:
-        """Step function: the height after as many edges as compare with the value, (n, 1)."""
+        """Step function: the height after all edges for which the comparison holds, (n, 1)."""
         rises = np.flatnonzero(np.diff(heights))
         if len(rises) == 0:
             return self.add("Add", self.add("Mul", value, 0.0), heights[0])
@@ -85,7 +85,3 @@ class Graph:
         distance = self.add("Sub", inside, self.look_up(knots[:-1], place))
         rise = self.add("Mul", distance, self.look_up(np.diff(heights) / np.diff(knots), place))
         return self.add("Add", rise, self.look_up(heights[:-1], place))
-
-    def expit(self, value: str) -> str:
-        """Logistic function."""
-        return self.add("Sigmoid", value)

@@ -31,18 +31,18 @@ def link_graph(graph: Graph, link: Any, scores: str) -> str:
 
 
 def _platt(graph: Graph, link: PlattLink, s: str) -> str:
-    return graph.expit(graph.add("Sub", graph.add("Mul", s, -link.A_), link.B_))
+    return graph.add("Sigmoid", graph.add("Sub", graph.add("Mul", s, -link.A_), link.B_))
 
 
 def _wahba(graph: Graph, link: WahbaLink, s: str) -> str:
-    return graph.expit(s)
+    return graph.add("Sigmoid", s)
 
 
 def _beta(graph: Graph, link: BetaLink, s: str) -> str:
-    q = graph.add("Clip", graph.expit(s), _LEAST, 1 - _LEAST)
+    q = graph.add("Clip", graph.add("Sigmoid", s), _LEAST, 1 - _LEAST)
     ln_q, ln_1q = graph.add("Log", q), graph.add("Log", graph.add("Sub", 1.0, q))
     left, right = graph.add("Mul", ln_q, link.a_), graph.add("Mul", ln_1q, link.b_)
-    return graph.expit(graph.add("Add", graph.add("Sub", left, right), link.c_))
+    return graph.add("Sigmoid", graph.add("Add", graph.add("Sub", left, right), link.c_))
 
 
 def _isotonic(graph: Graph, link: IsotonicLink, s: str) -> str:
@@ -51,7 +51,7 @@ def _isotonic(graph: Graph, link: IsotonicLink, s: str) -> str:
 
 def _stack(graph: Graph, link: StackLink, s: str) -> str:
     logit = graph.add("MatMul", s, link.coef_[:, np.newaxis])
-    return graph.expit(graph.add("Add", logit, link.intercept_))
+    return graph.add("Sigmoid", graph.add("Add", logit, link.intercept_))
 
 
 def _venn_abers(graph: Graph, link: VennAbersLink, s: str) -> str:
@@ -75,7 +75,7 @@ def _spline(graph: Graph, link: SplineLink, s: str) -> str:
             inside = graph.add("Clip", graph.add("Sub", s, knots[k]), 0.0, width)
             bend = graph.add("Mul", inside, (slopes[k + 1] - slopes[k]) / (2 * width))
             terms.append(graph.add("Mul", inside, graph.add("Add", bend, slopes[k])))
-    return graph.expit(graph.add("Sum", *terms))
+    return graph.add("Sigmoid", graph.add("Sum", *terms))
 
 
 def _auto(graph: Graph, link: AutoLink, s: str) -> str:

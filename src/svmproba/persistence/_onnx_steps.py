@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,40 +24,30 @@ from svmproba.persistence._onnx_graph import Graph
 
 
 class Table(NamedTuple):
-    """A table in the graph: one tensor of numbers, or a tensor (n, 1) for each column.
+    """A table in the graph: one tensor of numbers, or a tensor (n, 1) for each column."""
 
-    Attributes
-    ----------
-    whole : str or None
-        Name of the tensor (n, n_columns) of float64.
-    columns : list of str
-        Names of the columns, where there is no such tensor.
-    is_text : list of bool
-        Which of these hold text.
-    """
-
-    whole: str | None
-    columns: list[str]
-    is_text: list[bool]
+    whole: str | None  # name of the tensor (n, n_columns) of float64
+    columns: Sequence[str] = ()  # names of the columns without such a tensor
+    is_text: Sequence[bool] = ()
 
     def numbers(self, graph: Graph) -> str:
-        """All columns as one tensor of numbers."""
+        """Join all columns to one tensor of numbers."""
         if self.whole is not None:
             return self.whole
         if any(self.is_text):
             name = self.columns[self.is_text.index(True)]
-            raise ValueError(f"text in column {name!r} reaches the model: encode it first.")
+            raise ValueError(f"column {name!r} holds text: encode it first.")
         return graph.add("Concat", *self.columns, axis=1)
 
     def take(self, graph: Graph, chosen: list[int]) -> Table:
         """Take some of the columns."""
         if self.whole is not None:
-            return Table(graph.columns(self.whole, chosen), [], [])
+            return Table(graph.columns(self.whole, chosen))
         return Table(None, [self.columns[k] for k in chosen], [self.is_text[k] for k in chosen])
 
 
 def open_inputs(graph: Graph, steps: list[Any], kind: type) -> tuple[list[Any], Table]:
-    """Declare the inputs of the graph, and the table that they make, for its first step."""
+    """Declare the inputs of the graph; return them and the table that they form."""
     from onnx import TensorProto, helper
 
     number = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
@@ -65,7 +55,7 @@ def open_inputs(graph: Graph, steps: list[Any], kind: type) -> tuple[list[Any], 
     texts = _first_texts(steps)
     if not texts:
         value = helper.make_tensor_value_info("X", number, ["n", n_columns])
-        return [value], Table(_as_double(graph, "X", kind), [], [])
+        return [value], Table(_as_double(graph, "X", kind))
     names = [str(name) for name in getattr(first, "feature_names_in_", ())]
     names = names or [f"x{k}" for k in range(n_columns)]
     taken = {"label", "probabilities"} & set(names)
@@ -90,7 +80,7 @@ def _as_double(graph: Graph, name: str, kind: type) -> str:
 
 
 def _branches(transformer: ColumnTransformer) -> list[tuple[Any, list[int]]]:
-    """Fitted parts of a ColumnTransformer with the places of their columns, in output order."""
+    """Fitted parts of a ColumnTransformer and their columns, in the order of the output."""
     places = input_places(transformer)
     return [
         (part, places[name])
@@ -100,7 +90,7 @@ def _branches(transformer: ColumnTransformer) -> list[tuple[Any, list[int]]]:
 
 
 def _text_columns(first: Any) -> set[int]:
-    """Columns that a OneHotEncoder knows texts of."""
+    """Columns for which a OneHotEncoder has text categories."""
     if isinstance(first, ColumnTransformer):
         branches = _branches(first)
         return {chosen[k] for part, chosen in branches for k in _text_columns(part)}
@@ -113,7 +103,7 @@ def _text_columns(first: Any) -> set[int]:
 
 
 def _first_texts(steps: list[Any]) -> set[int]:
-    """Columns with text at the first step: only an imputer leaves them for a later one."""
+    """Columns of the input that hold text; imputers keep the columns, so look behind them."""
     for step in steps:
         if not isinstance(step, SimpleImputer):
             return _text_columns(step)
@@ -130,13 +120,12 @@ def step_graph(graph: Graph, step: Any, table: Table) -> Table:
     """Add a fitted step."""
     if step is None or step == "passthrough":
         return table
-    for kind, build in _GRAPHS.items():
-        if type(step) is kind:
-            return build(graph, step, table)
+    if type(step) in _GRAPHS:
+        return _GRAPHS[type(step)](graph, step, table)
     names = ", ".join(sorted(kind.__name__ for kind in _GRAPHS))
     raise ValueError(
-        f"{type(step).__name__} cannot be exported to ONNX, only {names}: export the last step "
-        f"alone, to_onnx(model[-1]), and prepare the records before."
+        f"{type(step).__name__} cannot be exported to ONNX, only {names}. Export the last step "
+        f"alone, to_onnx(model[-1]), and transform the samples before."
     )
 
 
@@ -151,7 +140,7 @@ def _column_transformer(graph: Graph, step: ColumnTransformer, table: Table) -> 
         step_graph(graph, part, table.take(graph, chosen)).numbers(graph)
         for part, chosen in _branches(step)
     ]
-    return Table(graph.add("Concat", *parts, axis=1), [], [])
+    return Table(graph.add("Concat", *parts, axis=1))
 
 
 def _shift(name_of_centre: str, name_of_scale: str) -> Callable[[Graph, Any, Table], Table]:
@@ -162,7 +151,7 @@ def _shift(name_of_centre: str, name_of_scale: str) -> Callable[[Graph, Any, Tab
             rows = graph.add("Sub", rows, centre)
         if getattr(step, name_of_scale, None) is not None:
             rows = graph.add("Div", rows, getattr(step, name_of_scale))
-        return Table(rows, [], [])
+        return Table(rows)
 
     return build
 
@@ -171,7 +160,7 @@ def _min_max(graph: Graph, step: MinMaxScaler, table: Table) -> Table:
     rows = graph.add("Add", graph.add("Mul", table.numbers(graph), step.scale_), step.min_)
     if step.clip:
         rows = graph.add("Clip", rows, *(float(end) for end in step.feature_range))
-    return Table(rows, [], [])
+    return Table(rows)
 
 
 def _selection(graph: Graph, step: Any, table: Table) -> Table:
@@ -199,9 +188,9 @@ def _imputer(graph: Graph, step: SimpleImputer, table: Table) -> Table:
         return Table(None, columns, table.is_text)
     values = np.asarray(step.statistics_, dtype=np.float64)
     rows, known = table.numbers(graph), np.flatnonzero(~np.isnan(values))
-    if len(known) < len(values):  # columns without any number are left out
+    if len(known) < len(values):  # the imputer drops columns without any number
         rows, values = graph.columns(rows, known), values[known]
-    return Table(_fill(graph, rows, values), [], [])
+    return Table(_fill(graph, rows, values))
 
 
 def _fill(graph: Graph, rows: str, values: Any) -> str:
@@ -225,14 +214,14 @@ def _one_hot(graph: Graph, step: OneHotEncoder, table: Table) -> Table:
         if column.is_text and column.is_text[0]:
             if not all(isinstance(value, str) for value in known):
                 raise ValueError(
-                    "a OneHotEncoder that knows text and missing values in one column cannot be "
-                    "exported to ONNX: put a SimpleImputer before it."
+                    "a OneHotEncoder with text and missing values in one column cannot be exported "
+                    "to ONNX: put a SimpleImputer before it."
                 )
             hits = graph.add("Equal", column.columns[0], graph.texts([list(known)]))
         else:
             hits = graph.add("Equal", column.numbers(graph), np.asarray(known, dtype=np.float64))
         parts.append(graph.cast(hits, np.float64))
-    return Table(graph.add("Concat", *parts, axis=1), [], [])
+    return Table(graph.add("Concat", *parts, axis=1))
 
 
 _GRAPHS: dict[type, Callable[[Graph, Any, Table], Table]] = {

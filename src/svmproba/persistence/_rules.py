@@ -1,7 +1,6 @@
-"""What every class must hold before anything is computed from it.
+"""Checks of the attributes of every class, when a model is saved and when it is loaded.
 
-Compiled code runs over arrays without looking at their ends, so that every array is compared with
-every other here, when a model is saved and when one is loaded.
+Compiled code has no bounds checks. So the shapes of all arrays are compared with each other here.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 
 from svmproba import estimators as own
-from svmproba._sklearn_compat import encoder_state
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.threshold import RateCurve
@@ -26,7 +24,6 @@ from svmproba.estimators._validation import (
     check_grid_parameters,
     check_kernels,
 )
-from svmproba.persistence._archive import Refused
 from svmproba.persistence._checks import (
     Check,
     Optional,
@@ -48,17 +45,18 @@ from svmproba.persistence._checks import (
     whole,
     within,
 )
+from svmproba.persistence._encoder_rules import check_encoder
 from svmproba.persistence._link_rules import CALIBRATORS, LINKS, PAIR_LINKS, link
 from svmproba.persistence._names import PARTS, parameters
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import check_kernel
 
-#: More jobs than any machine has cores would only exhaust it.
+#: More jobs would only exhaust the computer.
 _MOST_JOBS = 1024
 
 
 def feature_map(value: Any, sizes: Sizes) -> None:
-    """Check a map from records to rows; the number of columns of the rows is "rows" from then."""
+    """Check a feature map; it sets the size "rows", the number of columns of the rows."""
     kind(FeatureMap)(value, sizes)
     check_kernel(value.kernel, value.degree, value.coef0)
     known, linear = value.kernel == "precomputed", value.kernel == "linear"
@@ -77,12 +75,12 @@ def feature_map(value: Any, sizes: Sizes) -> None:
     }
     check_all(vars(value), checks, found)
     wrong = known and value.pivots.max(initial=0) >= width
-    refuse(wrong, f"has pivots beyond the {width} records")
+    refuse(wrong, f"has pivots beyond the {width} samples")
     sizes["rows"] = found.get("rows", width)
 
 
 def members(value: Any, sizes: Sizes) -> None:
-    """Check score functions: one block of columns for each family, of the same values of C."""
+    """Check members: one block of columns for each feature map, of the same values of C."""
     kind(Members)(value, sizes)
     within(".feature_maps", each(kind(FeatureMap), "maps"), value.feature_maps, sizes)
     n_maps = sizes["maps"]
@@ -100,14 +98,14 @@ def members(value: Any, sizes: Sizes) -> None:
 
 def thetas(value: Any, sizes: Sizes) -> None:
     """Check the grid of hyperparameter values."""
-    refuse(not isinstance(value, np.ndarray) or value.dtype != THETA, "is no array of theta")
+    refuse(not isinstance(value, np.ndarray) or value.dtype != THETA, "is not an array of theta")
     floats("theta", be="positive")(value["C"], sizes)
     floats("theta", be="positive or NaN")(value["gamma"], sizes)
     floats("theta", be="positive")(value["class_weight"], sizes)
 
 
 def weights(value: Any, sizes: Sizes) -> None:
-    """Check reliability weights; those above zero are "used"."""
+    """Check reliability weights; the number above zero sets the size "used"."""
     floats("theta", be="weights that sum to one")(value, sizes)
     sizes["used"] = int(np.count_nonzero(value))
 
@@ -120,12 +118,15 @@ def threshold(value: Any, sizes: Sizes) -> None:
 
 def jackknife(value: Any, sizes: Sizes) -> None:
     """Check the sign of a class and its rate."""
-    refuse(type(value) is not tuple or len(value) != 2 or value[0] not in (-1, 1), "is no pair")
+    refuse(
+        type(value) is not tuple or len(value) != 2 or value[0] not in (-1, 1),
+        "is not a pair of sign and rate",
+    )
     number("in [0, 1]")(value[1], sizes)
 
 
 def curve(value: Any, sizes: Sizes) -> None:
-    """Check what every threshold gives."""
+    """Check a curve of rates."""
     kind(RateCurve)(value, sizes)
     shares = floats("thresholds", be="in [0, 1] or NaN")
     checks = {"threshold": floats("thresholds", be="numbers that do not fall")}
@@ -133,23 +134,26 @@ def curve(value: Any, sizes: Sizes) -> None:
 
 
 def present(value: Any, sizes: Sizes) -> None:
-    """Check the places of the records that took part in the fit."""
+    """Check the places of the samples that were fitted."""
     array("i", "present", be="increasing")(value, sizes)
     wrong = len(value) and not 0 <= value[0] <= value[-1] < sizes["given"]
-    refuse(wrong, f"leads beyond the {sizes['given']} records")
+    refuse(wrong, f"leads beyond the {sizes['given']} samples")
 
 
 def names(value: Any, sizes: Sizes) -> None:
     """Check the names of columns."""
     refuse(not isinstance(value, np.ndarray), "is not an array")
     check_shape(value.shape, ("features",), sizes)
-    refuse(not all(isinstance(name, str) for name in value), "must be texts")
+    refuse(not all(isinstance(name, str) for name in value), "must be text")
 
 
 def pairs(value: Any, sizes: Sizes) -> None:
     """Check the pairs of classes."""
     allowed = [list(combinations(range(sizes["classes"]), 2))]
-    refuse(value not in [*allowed, [(1, 0)] if sizes["classes"] == 2 else None], "are no pairs")
+    refuse(
+        value not in [*allowed, [(1, 0)] if sizes["classes"] == 2 else None],
+        "are not the pairs of classes",
+    )
     sizes["pairs"] = len(value)
 
 
@@ -266,34 +270,26 @@ _MODELS: dict[type, dict[str, Check]] = {
 
 
 def check_object(cls: type, found: Mapping[str, Any]) -> None:
-    """Refuse attributes that an object of a class cannot have or that do not go together.
-
-    Parameters
-    ----------
-    cls : type
-        Its class.
-    found : dict
-        Its attributes, nested objects built.
-    """
+    """Refuse attributes, nested objects built, that an object of this class cannot have."""
     allowed = {**parameters(cls), **_MODELS.get(cls, {}), **LINKS.get(cls.__name__, {})}
     if cls in _MODELS or cls in PARTS.values():
         unknown = sorted(found.keys() - allowed.keys())
         refuse(unknown, f"has {unknown[:1]}, which a model file may not hold")
     missing = sorted(_FITTED.keys() - found.keys()) if cls is FittedEnsemble else []
     refuse(missing, f"has no {missing[:1]}")
-    # A cache is read with pickle as soon as the pipeline is fitted again.
+    # The next fit of a pipeline would read its cache with pickle.
     refuse(found.get("memory") is not None, f"is a {cls.__name__} with memory; set it to None")
     within(".n_jobs", maybe(whole(-_MOST_JOBS, _MOST_JOBS)), found.get("n_jobs"), {})
     if cls in _MODELS:
         _check_model(cls, SimpleNamespace(**found))
     elif cls is OneHotEncoder and "categories_" in found:
-        _check_encoder(SimpleNamespace(**found))
+        check_encoder(SimpleNamespace(**found))
 
 
 def _check_model(cls: type, model: Any) -> None:
     pairwise = getattr(model, "kernel", None) == "precomputed"
     sizes: Sizes = {"given": 2**62}
-    if pairwise:  # the columns are the records of the fit
+    if pairwise:  # the columns are the training samples
         within(".n_features_in_", whole(1), getattr(model, "n_features_in_", None), sizes)
         sizes["given"] = sizes["samples"] = model.n_features_in_
     check_all(vars(model), _MODELS[cls], sizes)
@@ -302,11 +298,11 @@ def _check_model(cls: type, model: Any) -> None:
     maps = [model._feature_map] if ensemble is None else ensemble.members.feature_maps
     kernels = [one.kernel for one in maps]
     wrong = list(dict.fromkeys(kernels)) != check_kernels(model.kernel)
-    refuse(wrong, f"has kernel={model.kernel!r}, but other maps")
+    refuse(wrong, f"has kernel={model.kernel!r}, but feature maps of other kernels")
     if ensemble is not None:
         of_theta = ensemble.thetas["kernel"].tolist()
         wrong = of_theta != [kernel for kernel in kernels for _ in range(sizes["Cs"])]
-        refuse(wrong, "has thetas of other kernels than the maps")
+        refuse(wrong, "has thetas and feature maps of different kernels")
     if hasattr(model, "_plus"):
         refuse(len(model.classes_) != 2, "must have two classes")
         wrong = model.pos_label_ != model.classes_[model._plus]
@@ -321,7 +317,7 @@ def _check_model(cls: type, model: Any) -> None:
 
 
 def _check_parameters(cls: type, model: Any) -> None:
-    """Check parameters as `fit` does; what the device is, this machine need not have."""
+    """Check parameters as `fit` does, except the device, which may be missing here."""
     given = {name: p.default for name, p in parameters(cls).items()} | vars(model)
     if "Cs" in given:
         ensemble = issubclass(cls, own.BootstrapSVC)
@@ -330,7 +326,7 @@ def _check_parameters(cls: type, model: Any) -> None:
 
 
 def _check_links(model: Any, sizes: Sizes) -> None:
-    """Check one link for each pair of classes, and what it reads besides the score."""
+    """Check one link for each pair of classes, and its input besides the score."""
     two = len(model.classes_) == 2
     shape = ("samples",) if two else ("samples", "pairs")
     within(".cv_scores_", floats(*shape, be="finite or NaN"), model.cv_scores_, sizes)
@@ -350,27 +346,3 @@ def _spread(intercepts: str | int, noises: str | int) -> Check:
         check_all(value._asdict(), dict(zip(Spread._fields, checks, strict=True)), sizes)
 
     return check
-
-
-def _check_encoder(encoder: Any) -> None:
-    """Check that no category is encoded beyond the columns: SciPy would write there."""
-    state = encoder_state(encoder)
-    if state is None:
-        raise Refused("is a OneHotEncoder that cannot be checked with this scikit-learn")
-    parts = [encoder.categories_, *state]
-    n = len(encoder.categories_)
-    refuse([len(part) for part in parts] != [n] * 5, "has parts of other columns")
-    for categories, mapping, group, drop, width in zip(*parts, strict=True):
-        refuse(not isinstance(categories, np.ndarray), "has categories_ that are no arrays")
-        # Numbers are found by bisection.
-        sorted_ = categories.dtype.kind in "OSU" or np.array_equal(
-            categories, np.sort(categories), equal_nan=categories.dtype.kind == "f"
-        )
-        refuse(not sorted_, "has categories_ that do not rise")
-        n_codes = len(categories)
-        refuse((mapping is None) != (group is None), "has other rare categories than mappings")
-        if mapping is not None:
-            array("i", n_codes, be="not negative")(mapping, {})
-            n_codes = int(mapping.max(initial=-1)) + 1
-        within("._drop_idx_after_grouping", maybe(whole(0, n_codes - 1)), drop, {})
-        within("._n_features_outs", whole(n_codes - (drop is not None)), width, {})

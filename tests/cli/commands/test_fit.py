@@ -240,7 +240,7 @@ def test_a_model_that_calls_nobody_says_so(fit, tmp_path):
     arguments = [tmp_path / "rare.csv", tmp_path / "m.svmproba", "--positive", "ill"]
     arguments += ["--class-weight", "none"]
     said = " ".join(fit(*arguments, target="y").stdout.split())
-    assert "The model calls nobody 'ill': 0 of 400 records. Give costs (--costs" in said
+    assert "The model classifies no record as 'ill' (0 of 400). Give costs (--costs" in said
     assert "or a rate (--tpr 0.8)" in said
     assert "--class-weight balanced" in said
     assert "The classes are not balanced" in said
@@ -248,11 +248,11 @@ def test_a_model_that_calls_nobody_says_so(fit, tmp_path):
     done = fit(*arguments, "--costs", "fn=1000,fp=1", "--json", target="y")
     about = json.loads(done.stdout)
     found = {finding["name"]: finding["text"] for finding in about["findings"]}
-    assert "--costs asks for this" in found["everybody"]
+    assert "--costs asks for this" in found["every record positive"]
     (tmp_path / "m.svmproba").unlink()
     done = fit(*arguments, "--tpr", 0.6, target="y")
-    assert "calls nobody" not in done.stdout
-    assert "calls almost" not in done.stdout
+    assert "no record as" not in done.stdout
+    assert "almost no record" not in done.stdout
 
 
 def test_ten_records_have_limits_and_a_word(fit, tmp_path):

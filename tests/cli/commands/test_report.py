@@ -11,7 +11,7 @@ import svmproba
 @pytest.fixture
 def received(monkeypatch):
     """What the page was made of."""
-    import svmproba.evaluation._report as page
+    import svmproba.evaluation.report as page
 
     found = {}
 
@@ -77,11 +77,11 @@ def test_changed_training_records_are_not_called_new(invoke, model, credit, tmp_
 
     said, page = page_of(table)
     assert "240 of 240 records were recognised as training records" in page
-    assert "not recognised" not in page
+    assert "cannot be recognised" not in page
     assert "warning" not in said
     _, page = page_of(table.assign(amount=table["amount"].round(-1)))
     assert " of 240 records were recognised as training records" in page
-    assert "training records that were changed since are not recognised" in page
+    assert "Training records that have been changed cannot be recognised" in page
     said, page = page_of(table.assign(home=table["home"].replace("rent", "hotel")))
     n = (table["home"] == "rent").sum()
     warning = f"column 'home': unknown category 'hotel' {n} times, first in row "

@@ -37,7 +37,7 @@ def report(
         from svmproba.cli.input.tables import open_table
         from svmproba.cli.scoring import Scorer
         from svmproba.cli.task import read_labelled
-        from svmproba.evaluation._report import write_report
+        from svmproba.evaluation.report import write_report
 
         check_target(out, (".html", ".htm"), inputs=[model, data], force=force)
         pipeline, about = load_model(model)

@@ -4,22 +4,14 @@ import os
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
     PowerTransformer,
-    RobustScaler,
-    StandardScaler,
     scale,
 )
 
@@ -31,14 +23,8 @@ from svmproba import (
     ThresholdBootstrapSVC,
     to_onnx,
 )
-from svmproba.links import IsotonicLink, VennAbersLink
-from svmproba.persistence._onnx_graph import Graph
-from svmproba.persistence._onnx_links import link_graph
-from svmproba.preparation.preprocessing import make_preprocessor
 
 onnx = pytest.importorskip("onnx")
-runtime = pytest.importorskip("onnxruntime")
-
 X, y = load_breast_cancer(return_X_y=True)
 X = scale(X[:, ::3])
 WORDS = np.where(y == 1, "benign", "malignant")
@@ -47,25 +33,6 @@ RNG = np.random.default_rng(0)
 #: New records: no threshold was read from them.
 NEW = np.repeat(X, 5, axis=0) + 0.5 * RNG.normal(size=(5 * len(X), X.shape[1]))
 CALIBRATIONS = ("auto", "platt", "isotonic", "beta", "venn_abers", "stack")
-
-
-def session(proto):
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = 1
-    content = proto.SerializeToString()
-    return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-
-
-def run(model, records, **options):
-    return session(to_onnx(model, **options)).run(["label", "probabilities"], {"X": records})
-
-
-def assert_equal(model, records, **options):
-    labels, P = run(model, records, **options)
-    np.testing.assert_allclose(P, model.predict_proba(records), rtol=0, atol=1e-12)
-    expected = model.predict(records)
-    assert labels.shape == expected.shape
-    assert labels.tolist() == expected.tolist()
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +46,13 @@ def by_calibration(ensemble):
 
 
 @pytest.mark.parametrize("name", [None, *CALIBRATIONS])
-def test_calibrations(name, by_calibration):
+def test_calibrations(name, by_calibration, assert_equal):
     assert_equal(by_calibration[name], NEW)
 
 
 @pytest.mark.parametrize("name", [None, *CALIBRATIONS])
 @pytest.mark.parametrize("wish", [{"tpr": 0.99}, {"tnr": 0.99}, {"tpr": 0.6, "exceed": False}])
-def test_thresholds(name, wish, by_calibration):
+def test_thresholds(name, wish, by_calibration, assert_equal):
     assert_equal(by_calibration[name].with_rate(**wish), NEW)
 
 
@@ -95,7 +62,7 @@ COSTS = [{"fn_cost": 500, "fp_cost": 60}, {"fn_cost": 1, "fp_cost": 3, "tp_cost"
 @pytest.mark.filterwarnings("ignore:Expected costs from vote shares")
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("name", [None, *CALIBRATIONS])
-def test_costs(name, costs, by_calibration):
+def test_costs(name, costs, by_calibration, run, assert_equal):
     priced = by_calibration[name].with_costs(**costs)
     assert priced.predict(NEW).tolist() != by_calibration[name].predict(NEW).tolist()
     assert_equal(priced, NEW)
@@ -105,7 +72,7 @@ def test_costs(name, costs, by_calibration):
 
 
 @pytest.mark.filterwarnings("ignore:Expected costs from vote shares")
-def test_probabilities_at_the_threshold_of_costs():
+def test_probabilities_at_the_threshold_of_costs(assert_equal):
     """Vote shares and steps of a link are fractions, as thresholds are: ties are common."""
     votes = BootstrapSVC(1.0, n_bootstraps=40, random_state=0).fit(X[::9], y[::9])
     steps = ProbabilitySVC("isotonic", Cs=[1.0]).fit(X[::9], y[::9])
@@ -121,7 +88,7 @@ def test_probabilities_at_the_threshold_of_costs():
             assert_equal(priced, NEW)
 
 
-def test_threshold_of_each_theta(ensemble):
+def test_threshold_of_each_theta(ensemble, assert_equal):
     moved = ensemble.with_rate(tnr=0.99, per_theta=True)
     assert len(set(moved.threshold_)) == 3
     assert_equal(moved, NEW)
@@ -139,7 +106,7 @@ def test_threshold_of_each_theta(ensemble):
         (BootstrapSVC(**SMALL), y + 0.5),
     ],
 )
-def test_labels(model, labels):
+def test_labels(model, labels, assert_equal):
     if labels.dtype == np.float64:
         labels = labels - 0.5
     assert_equal(model.fit(X, labels), NEW)
@@ -159,18 +126,18 @@ def test_labels(model, labels):
     ],
     ids=repr,
 )
-def test_models(model):
+def test_models(model, assert_equal):
     assert_equal(model.fit(X[::3], y[::3]), NEW)
 
 
-def test_wide_tables_are_mapped_back():
+def test_wide_tables_are_mapped_back(assert_equal):
     rows = RNG.normal(size=(40, 60))
     model = BootstrapSVC(**SMALL).fit(rows, rows[:, 0] > 0)
     assert model.ensemble_.members.feature_maps[0].projection is not None
     assert_equal(model, RNG.normal(size=(300, 60)))
 
 
-def test_ties_count_half():
+def test_ties_count_half(run, assert_equal):
     model = BootstrapSVC(1.0, n_bootstraps=40, random_state=0).fit(X, y)
     model.intercept_[:] = 0.0  # shared with the members
     _, P = run(model, np.zeros((2, X.shape[1])))
@@ -178,7 +145,7 @@ def test_ties_count_half():
     assert_equal(model, np.vstack([np.zeros(X.shape[1]), NEW]))
 
 
-def test_float32_input_is_converted_first(ensemble):
+def test_float32_input_is_converted_first(ensemble, run):
     """Exactly the float64 model at the rounded numbers: no vote flips."""
     rounded = NEW.astype(np.float32)
     labels, P = run(ensemble, rounded, input_type="float32")
@@ -194,103 +161,6 @@ def test_file_and_header(ensemble, tmp_path):
     assert proto.doc_string == ensemble.guarantee_
     assert [value.name for value in proto.graph.output] == ["label", "probabilities"]
     assert os.listdir(tmp_path) == ["model.onnx"]
-
-
-HOLES = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [StandardScaler()],
-        [StandardScaler(with_mean=False), StandardScaler(with_std=False)],
-        [MinMaxScaler(clip=True), MaxAbsScaler()],
-        [RobustScaler(with_centering=False), RobustScaler()],
-        [VarianceThreshold(), SelectKBest(k=4), FunctionTransformer(), "passthrough"],
-        [make_pipeline(SimpleImputer(strategy="median"), StandardScaler())],
-        [
-            make_column_transformer(
-                (StandardScaler(), [3, 0]), ("drop", [1]), remainder="passthrough"
-            )
-        ],
-        [make_column_transformer((MinMaxScaler(), slice(0, 2)), (RobustScaler(), [2, 3]))],
-    ],
-)
-def test_preparation(steps):
-    has_imputer = "SimpleImputer" in repr(steps)
-    rows, new = (HOLES, np.where(NEW > 2, np.nan, NEW)) if has_imputer else (X, NEW)
-    assert_equal(make_pipeline(*steps, BootstrapSVC(**SMALL)).fit(rows, y), new)
-
-
-def mixed_table(n):
-    rng = np.random.default_rng(n)
-    return pd.DataFrame(
-        {
-            "age": np.where(rng.random(n) < 0.1, np.nan, rng.normal(40, 10, n)),
-            "town": pd.Series(rng.choice(["A", "Ä b", "C"], n), dtype=object).mask(
-                rng.random(n) < 0.1
-            ),
-            "rooms": rng.integers(1, 5, n).astype(float),
-            "sex": rng.choice(["f", "m"], n),
-        }
-    )
-
-
-def as_inputs(table, proto):
-    """Columns as the graph takes them: missing texts are empty."""
-    feed = {}
-    for value in proto.graph.input:
-        column = table[value.name].to_numpy()[:, np.newaxis]
-        is_text = value.type.tensor_type.elem_type == onnx.TensorProto.STRING
-        texts = np.where(pd.isna(column), "", column).astype(str).astype(object)
-        feed[value.name] = texts if is_text else column.astype(np.float64)
-    return feed
-
-
-@pytest.mark.parametrize("calibration", [None, "auto"])
-def test_tables_with_text(calibration):
-    table = mixed_table(300)
-    labels = np.where(table["age"].fillna(40) + 5 * (table["sex"] == "m") > 41, "yes", "no")
-    model = make_pipeline(make_preprocessor(table), BootstrapSVC(calibration=calibration, **SMALL))
-    model.fit(table, labels)
-    proto = to_onnx(model)
-    assert [value.name for value in proto.graph.input] == ["age", "town", "rooms", "sex"]
-    new = mixed_table(500)
-    new.loc[3, "town"] = "never seen"
-    found, P = session(proto).run(None, as_inputs(new, proto))
-    np.testing.assert_allclose(P, model.predict_proba(new), rtol=0, atol=1e-12)
-    assert found.tolist() == model.predict(new).tolist()
-
-
-def test_text_without_a_column_transformer():
-    table = mixed_table(200)[["town", "sex"]]
-    fill, encode = SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False)
-    model = make_pipeline(fill, encode, BootstrapSVC(**SMALL)).fit(table, table["sex"] == "m")
-    proto = to_onnx(model)
-    _, P = session(proto).run(None, as_inputs(table, proto))
-    np.testing.assert_allclose(P, model.predict_proba(table), rtol=0, atol=1e-12)
-
-
-def test_columns_with_names_of_outputs():
-    table = mixed_table(200).rename(columns={"sex": "label"})
-    model = make_pipeline(make_preprocessor(table), BootstrapSVC(**SMALL))
-    with pytest.raises(ValueError, match="column 'label'"):
-        to_onnx(model.fit(table, table["label"] == "m"))
-
-
-def test_missing_as_a_category():
-    table = mixed_table(200)[["town"]]
-    encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    model = make_pipeline(encode, BootstrapSVC(**SMALL)).fit(table, np.arange(200) % 2)
-    with pytest.raises(ValueError, match="text and missing values"):
-        to_onnx(model)
-
-
-def test_numbers_as_categories():
-    rows = np.column_stack([RNG.integers(0, 3, 200), RNG.integers(0, 2, 200)]).astype(float)
-    encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    model = make_pipeline(encode, BootstrapSVC(**SMALL)).fit(rows, rows[:, 0] > RNG.random(200))
-    assert_equal(model, np.vstack([rows, [[7.0, 0.0]]]))
 
 
 @pytest.mark.parametrize(
@@ -322,33 +192,9 @@ def test_more_classes_and_other_types(ensemble):
         to_onnx(ensemble, input_type="float16")
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 40])
-def test_links_at_their_knots(n):
-    """Steps and corners are where a link is easily off by one."""
-    scores = np.sort(RNG.normal(size=n))
-    positive = RNG.random(n) < 0.5
-    positive[0], positive[-1] = False, n > 1
-    ends = np.concatenate([scores, np.nextafter(scores, 9), np.nextafter(scores, -9), [-99, 99]])
-    for link in (IsotonicLink(), VennAbersLink(), VennAbersLink("log")):
-        if n == 1:
-            link.scores_, link.values_ = scores, np.array([0.3])
-            link.p0_, link.p1_ = np.array([0.2, 0.3]), np.array([0.6, 0.6])
-        else:
-            link.fit(scores, positive)
-        graph = Graph()
-        graph.add("Identity", link_graph(graph, link, "s"), name="P")
-        helper, kind = onnx.helper, onnx.TensorProto.DOUBLE
-        values = [helper.make_tensor_value_info(name, kind, ["n", 1]) for name in ("s", "P")]
-        parts = helper.make_graph(graph.nodes, "g", values[:1], values[1:], graph.constants)
-        opset = [helper.make_opsetid("", 19)]
-        proto = helper.make_model(parts, opset_imports=opset, ir_version=9)
-        (P,) = session(proto).run(None, {"s": ends[:, np.newaxis]})
-        np.testing.assert_allclose(P[:, 0], link.predict(ends), rtol=0, atol=1e-12)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("calibration", [None, "auto", "venn_abers"])
-def test_a_hundred_thousand_records(calibration):
+def test_a_hundred_thousand_records(calibration, session, run):
     model = BootstrapSVC(calibration=calibration, random_state=0).fit(X, y)
     graph = session(to_onnx(model.with_rate(tpr=0.99)))
     wary, rng = model.with_rate(tpr=0.99), np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""What a report tells of the model itself: its classes, coefficients and origin."""
+"""What a report states about the model: its classes, coefficients and settings."""
 
 from __future__ import annotations
 
@@ -7,28 +7,26 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from svmproba.bootstrap.intervals import percentile_interval
 from svmproba.estimators._summary import training_size
 from svmproba.evaluation._classifiers import is_calibrated
-from svmproba.evaluation._report_records import Records, ensemble_of
-
-Floats = NDArray[np.float64]
+from svmproba.evaluation._metrics import Floats
+from svmproba.evaluation.report._records import Records, ensemble_of
 
 N_DRIVERS = 20
-#: Labels that say nothing without the name of the target.
-MUTE = {"yes", "no", "y", "n", "true", "false", "t", "f", "0", "1", "-1", "+", "-", "+1"}
+#: Labels that mean nothing without the name of the target.
+BARE_LABELS = {"yes", "no", "y", "n", "true", "false", "t", "f", "0", "1", "-1", "+", "-", "+1"}
 
 
 def class_names(ensemble: Any, about: Mapping[str, Any]) -> dict[str, str]:
-    """Names of the classes and of the records, as a reader would say them."""
+    """Names of the classes, the records and the target, for readers."""
     labels = ensemble.classes_.tolist()
     target = about.get("target")
 
     def name(label: Any) -> str:
-        if isinstance(label, str) and (target is None or label.lower() not in MUTE):
+        if isinstance(label, str) and (target is None or label.lower() not in BARE_LABELS):
             return label
         return f"class {label}" if target is None else f"{target} = {label}"
 
@@ -44,8 +42,8 @@ def drivers(model: Any, records: Records) -> dict[str, Any] | None:
     r"""Coefficients of a linear ensemble with their intervals, largest first; None for kernels.
 
     The coefficient of a column in one bag is that of the score, mixed over the hyperparameter
-    values as calibration does it, times the column's standard deviation :math:`s_j` among the
-    records: :math:`\beta_{bj}=s_j\sum_\theta\rho_\theta w_{\theta bj}/\sigma_\theta`.
+    values as in calibration, times the standard deviation :math:`s_j` of the column:
+    :math:`\beta_{bj}=s_j\sum_\theta\rho_\theta w_{\theta bj}/\sigma_\theta`.
     """
     ensemble = ensemble_of(model)
     if (ensemble.thetas_["kernel"] != "linear").any():
@@ -57,8 +55,7 @@ def drivers(model: Any, records: Records) -> dict[str, Any] | None:
     lower, upper = percentile_interval(by_bag)
     same_sign = np.mean(np.sign(by_bag) == np.sign(mean), axis=0)
     names = column_names(model, len(mean))
-    order = np.argsort(-np.abs(mean), kind="stable")
-    shown = order[:N_DRIVERS]
+    shown = np.argsort(-np.abs(mean), kind="stable")[:N_DRIVERS]
     columns = {"coef": mean, "lower": lower, "upper": upper, "same_sign": same_sign}
     rows = [
         {"name": names[j], **{name: float(column[j]) for name, column in columns.items()}}
@@ -68,12 +65,11 @@ def drivers(model: Any, records: Records) -> dict[str, Any] | None:
         "rows": rows,
         "n_columns": len(mean),
         "n_sure": int(np.sum((lower > 0) | (upper < 0))),
-        "largest_left_out": float(np.abs(mean[order[N_DRIVERS]])) if len(mean) > N_DRIVERS else 0.0,
     }
 
 
 def _column_spread(rows: Any) -> Floats:
-    """Return the standard deviation of every column, of dense and sparse tables."""
+    """Compute the standard deviation of every column of a dense or sparse table."""
     if hasattr(rows, "multiply"):
         mean = np.asarray(rows.mean(axis=0)).ravel()
         square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
@@ -82,10 +78,10 @@ def _column_spread(rows: Any) -> Floats:
 
 
 def column_names(model: Any, n: int) -> list[str]:
-    """Names of the columns that the ensemble sees, without the prefix of their transformer."""
+    """Names of the ensemble's input columns, without the prefix of their transformer."""
     names: Any = getattr(ensemble_of(model), "feature_names_in_", None)
     if isinstance(model, Pipeline) and len(model) > 1:
-        # A step may not tell its columns.
+        # Some steps have no names for their columns.
         with contextlib.suppress(AttributeError, ValueError):
             names = model[:-1].get_feature_names_out()
     if names is None or len(names) != n:
@@ -95,40 +91,40 @@ def column_names(model: Any, n: int) -> list[str]:
 
 
 def facts(model: Any) -> list[tuple[str, str]]:
-    """Tell what was fitted, and to what, as names and values."""
+    """List settings and size of the model, as names and values."""
     ensemble = ensemble_of(model)
     n_theta, n_bags = ensemble.intercept_.shape
     C, gamma = ensemble.thetas_["C"], ensemble.thetas_["gamma"]
     gaps = ensemble.duality_gap_[np.isfinite(ensemble.duality_gap_)]
     columns = f"{ensemble.n_features_in_}"
     if isinstance(model, Pipeline) and hasattr(model, "n_features_in_"):
-        columns = f"{model.n_features_in_}, as {ensemble.n_features_in_} columns of numbers"
-    told = [
+        columns = f"{model.n_features_in_}, encoded as {ensemble.n_features_in_} numbers"
+    found = [
         ("Model", type(ensemble).__name__),
         ("Trained on", training_size(ensemble)),
-        ("Attributes", columns),
+        ("Columns", columns),
         ("Bags", f"{n_bags}"),
-        ("Support vector machines", f"{n_theta * n_bags}"),
+        ("SVMs", f"{n_theta * n_bags}"),
         ("Kernel", " and ".join(dict.fromkeys(ensemble.thetas_["kernel"].tolist()))),
         ("C", _range(np.unique(C))),
     ]
     if not np.isnan(gamma).all():
-        told.append(("gamma", _range(np.unique(gamma))))
+        found.append(("gamma", _range(np.unique(gamma))))
     class_weight = np.unique(ensemble.thetas_["class_weight"])
     if len(class_weight) > 1 or class_weight[0] != 1:
-        told.append(("Weight of the class of interest", _range(class_weight)))
-    told += [
+        found.append(("Weight of the class of interest", _range(class_weight)))
+    found += [
         ("Most reliable C", f"{C[np.argmax(ensemble.reliability_)]:.4g}"),
-        ("Weighed by", f"out-of-bag {ensemble.reliability}".replace("_", " ")),
+        ("Hyperparameters weighted by", f"out-of-bag {ensemble.reliability}".replace("_", " ")),
         ("Probabilities", _link_name(ensemble)),
-        ("Largest certified gap", f"{gaps.max():.1e} of the optimum" if len(gaps) else "none"),
+        ("Largest relative optimality gap", f"{gaps.max():.1e}" if len(gaps) else "unknown"),
     ]
     for name in ("min_tpr", "min_tnr", "min_accuracy", "target_tpr", "target_tnr"):
         if getattr(ensemble, name, None) is not None:
-            told.append((name, f"{getattr(ensemble, name):g}"))
+            found.append((name, f"{getattr(ensemble, name):g}"))
     if hasattr(ensemble, "summary_"):
-        told.append(("Members", ensemble.summary_))
-    return told
+        found.append(("Constrained SVMs", ensemble.summary_))
+    return found
 
 
 def _range(values: Floats) -> str:

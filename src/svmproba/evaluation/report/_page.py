@@ -1,4 +1,4 @@
-"""One HTML page for the person who decides: what a model does at its own threshold and others."""
+"""The page of a report: numbers put into the templates."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 
 from svmproba._files import write_whole
 from svmproba.bootstrap.fitted import NO_GUARANTEE
-from svmproba.evaluation._report_figures import report_figures
-from svmproba.evaluation._report_formats import FORMATS
+from svmproba.evaluation.report._figures import report_figures
+from svmproba.evaluation.report._formats import FORMATS
 
-#: What the slider reads.
+#: Figures that the script of the page reads.
 LIVE = ("names", "n_plus", "n_minus", "present", "steps", "histogram", "costs")
 
 
@@ -30,32 +30,32 @@ def report_html(
     about: Mapping[str, Any] | None = None,
     title: str | None = None,
 ) -> str:
-    """Write a page about a fitted bootstrap ensemble and some records.
+    """Write an HTML page about a fitted bootstrap ensemble and some records.
 
-    It tells what the model does at its present threshold and what is guaranteed, how good its
-    probabilities are, what another demanded TPR would give (with a slider), which records are
-    close calls, what drives the score, and how sure all this is. The page needs no network, works
-    from the keyboard, on a phone and in print; without JavaScript it lacks the slider alone.
+    The page states what the model does at its current threshold and what is guaranteed, how good
+    its probabilities are, what another target TPR would give (with a slider), which records are
+    near the threshold, and which columns drive the score. It needs no network and works with the
+    keyboard, on a phone and in print. Without JavaScript only the slider is missing.
 
-    A demanded rate moves the threshold as ``model.with_rate(tpr=rate, exceed=False)`` does, by
-    out-of-bag scores; the counts are those of the given records at that threshold. All of them are
-    computed here, none by the page. Where the records are the training records themselves, each is
-    judged by the bags that left it out.
+    A target rate moves the threshold as ``model.with_rate(tpr=rate, exceed=False)`` does, by
+    out-of-bag scores. The counts are those of the given records at that threshold; all of them are
+    computed here, none by the page. Training records among the given ones are recognised and
+    predicted by the bags that left them out.
 
     Parameters
     ----------
     model : BootstrapSVC, ThresholdBootstrapSVC or ConstrainedBootstrapSVC, fitted
         Or a pipeline that ends with one.
     X : table of shape (n, n_features)
-        Records, best such that the model has not seen. Those of a pipeline are its raw input.
+        Records, preferably new to the model. For a pipeline, its raw input.
     y : array-like of shape (n,)
         Their labels, both classes.
     about : mapping, default=None
         What is known beyond the model: ``"costs"``, a mapping with ``"fn"`` and ``"fp"``, the
         cost of a missed record of the class of interest and of a false alarm (``"tp"`` and
-        ``"tn"`` too, if right calls cost something), by default those of ``model.with_costs``;
+        ``"tn"`` too, if right decisions have a cost), by default those of ``model.with_costs``;
         ``"target"``, the name of the target; ``"records"``, what records are called, such as
-        ``"applicants"``; ``"warnings"``, sentences to show on the page. Other keys are left alone.
+        ``"applicants"``; ``"warnings"``, sentences to show on the page. Other keys are ignored.
     title : str, default=None
         Title of the page.
 
@@ -76,21 +76,24 @@ def report_html(
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
+    from svmproba import __version__
+
     environment = _environment()
     figures = report_figures(model, X, y, about)
+    names, today = figures["names"], datetime.date.today()
     # All three are ours, or escaped below: no text of the user goes in as it is.
     css, script = (_trusted(environment, name) for name in ("report.css", "report.js"))
     digest = hashlib.sha256(script.encode()).digest()
     page: str = environment.get_template("report.html").render(
         **figures,
         **_derived(figures),
-        title=title or _title(figures),
+        title=title or f"Predicting {names['target'] or names['positive']}",
         css=css,
         script=script,
         script_hash=f"sha256-{base64.b64encode(digest).decode()}",
         payload=_payload({name: figures[name] for name in LIVE}),
-        version=_version(),
-        date=_today(),
+        version=__version__,
+        date=f"{today.day} {today:%B %Y}",
     )
     return page
 
@@ -114,7 +117,7 @@ def write_report(
     path : str or Path
         The file.
     overwrite : bool, default=True
-        Whether a file that exists may be replaced; otherwise it is a FileExistsError.
+        Whether an existing file may be replaced; if not, it raises FileExistsError.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def _environment() -> Any:
     except ImportError as error:
         raise ImportError("the report needs jinja2: pip install 'svmproba[report]'") from error
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("svmproba.evaluation", "templates"),
+        loader=jinja2.PackageLoader("svmproba.evaluation.report", "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -161,26 +164,10 @@ def _payload(figures: dict[str, Any]) -> Any:
     return Markup(text)
 
 
-def _version() -> str:
-    from svmproba import __version__
-
-    return __version__
-
-
-def _today() -> str:
-    today = datetime.date.today()
-    return f"{today.day} {today:%B %Y}"
-
-
-def _title(figures: dict[str, Any]) -> str:
-    names = figures["names"]
-    return f"Who is {names['positive']}?" if not names["target"] else f"Report on {names['target']}"
-
-
 def _derived(figures: dict[str, Any]) -> dict[str, Any]:
     """Numbers of the page that are sums and quotients of the figures."""
     n_plus, n_minus, costs = figures["n_plus"], figures["n_minus"], figures["costs"]
-    steps, present, quality = figures["steps"], figures["present"], figures["quality"]
+    steps, present, names = figures["steps"], figures["present"], figures["names"]
 
     def cost(tp: int, fp: int) -> float:
         total: float = (n_plus - tp) * costs["fn"] + fp * costs["fp"]
@@ -190,23 +177,13 @@ def _derived(figures: dict[str, Any]) -> dict[str, Any]:
     every = [cost(tp, fp) for tp, fp in zip(steps["tp"], steps["fp"], strict=True)]
     own = cost(present["tp"], present["fp"])
     top, low = max(*every, own), min(*every, own, 0.0)
-    span = (top - low) or 1.0
+
+    def height(value: float) -> float:
+        return 200 - 180 * (value - low) / ((top - low) or 1.0)
+
     start = present["tpr"][0] if present["oob_tpr"] is None else present["oob_tpr"]
-    rows = []
-    for place in figures["table"]:
-        tp, fp = steps["tp"][place], steps["fp"][place]
-        rows.append(
-            {
-                "place": place,
-                "demand": place / 1000,
-                "tpr": tp / n_plus,
-                "tnr": 1 - fp / n_minus,
-                "precision": tp / (tp + fp) if tp + fp else None,
-                "called": round(1000 * (tp + fp) / (n_plus + n_minus)),
-                "cost": every[place],
-            }
-        )
-    reach = [max(abs(row["lower"]), abs(row["upper"])) for row in _driver_rows(figures)]
+    drivers = figures["drivers"]["rows"] if figures["drivers"] else []
+    reach = [max(abs(row["lower"]), abs(row["upper"])) for row in drivers]
     return {
         "guaranteed": not figures["guarantee"].startswith(NO_GUARANTEE.partition(":")[0]),
         "present_cost": own,
@@ -215,27 +192,37 @@ def _derived(figures: dict[str, Any]) -> dict[str, Any]:
         "cheapest": {"demand": every.index(min(every)) / 1000, "cost": min(every)},
         "cost_top": top,
         "cost_points": " ".join(
-            f"{10 + 0.42 * k:.1f},{200 - 180 * (every[k] - low) / span:.1f}"
-            for k in range(0, 1001, 5)
+            f"{10 + 0.42 * k:.1f},{height(every[k]):.1f}" for k in range(0, 1001, 5)
         ),
-        "cost_dot": [round(10 + 420 * start, 1), round(200 - 180 * (own - low) / span, 1)],
-        "table_rows": rows,
-        "driver_reach": max(reach, default=1.0) or 1.0,
-        "measures": _measures(figures["names"]["positive"], figures["names"]["negative"], quality),
+        "cost_dot": [round(10 + 420 * start, 1), round(height(own), 1)],
+        "table_rows": [_table_row(figures, place, every[place]) for place in figures["table"]],
+        "driver_reach": max(reach, default=0.0) or 1.0,
+        "measures": _measures(names["positive"], names["negative"], figures["quality"]),
     }
 
 
-def _driver_rows(figures: dict[str, Any]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [] if figures["drivers"] is None else figures["drivers"]["rows"]
-    return rows
+def _table_row(figures: dict[str, Any], place: int, cost: float) -> dict[str, Any]:
+    n_plus, n_minus = figures["n_plus"], figures["n_minus"]
+    tp, fp = figures["steps"]["tp"][place], figures["steps"]["fp"][place]
+    return {
+        "place": place,
+        "demand": place / 1000,
+        "tpr": tp / n_plus,
+        "tnr": 1 - fp / n_minus,
+        "precision": tp / (tp + fp) if tp + fp else None,
+        "called": round(1000 * (tp + fp) / (n_plus + n_minus)),
+        "cost": cost,
+    }
 
 
 def _measures(positive: str, negative: str, quality: dict[str, Any]) -> list[tuple[str, str, str]]:
-    base = f"always stating the share of {positive} would score"
+    """Name, key and explanation of each measure."""
+    base = f"0 is perfect; predicting the share of {positive} for every record gives"
+    within = "the Brier score within this class"
     return [
-        ("AUC", "auc", f"chance that a {positive} ranks above a {negative}; 0.5 is guessing"),
-        ("Brier score (MSE)", "mse", f"0 is perfect; {base} {quality['base_mse']:.3f}"),
-        (f"MSE of {positive}", "mse_plus", "the same, within the class"),
-        (f"MSE of {negative}", "mse_minus", "the same, within the class"),
-        ("Log loss", "log_loss", f"0 is perfect; {base} {quality['base_log_loss']:.3f}"),
+        ("AUC", "auc", f"chance that {positive} ranks above {negative}; 0.5 is random"),
+        ("Brier score (MSE)", "mse", f"{base} {quality['base_mse']:.3f}"),
+        (f"MSE of {positive}", "mse_plus", within),
+        (f"MSE of {negative}", "mse_minus", within),
+        ("Log loss", "log_loss", f"{base} {quality['base_log_loss']:.3f}"),
     ]

@@ -1,4 +1,4 @@
-"""The records of a report: what the model says of each, and at which demand it is called."""
+"""The records of a report: predictions, and counts at every target rate."""
 
 from __future__ import annotations
 
@@ -14,65 +14,43 @@ from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.votes import mix_shares, vote_shares
 from svmproba.estimators import BootstrapSVC
 from svmproba.estimators._records import take_rows
+from svmproba.evaluation._checks import Calls
 from svmproba.evaluation._classifiers import is_calibrated, last_step, rows_for_last_step
+from svmproba.evaluation._metrics import Bools, Floats
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
-#: The demands a report offers: 0, 0.1 %, ..., 100 % of the class of interest.
+#: Target rates that a report offers: 0, 0.1 %, ..., 100 % of the class of interest.
 DEMANDS = np.arange(1001) / 1000
-#: Pairs of a given and a training record up to which all are compared; beyond, this many pilots.
+#: Up to so many pairs of a given and a training record all are compared; beyond, these few are.
 MAX_PAIRS, N_PILOTS = 10**8, 50
-#: Columns up to which each is looked at by itself.
+#: Tables with more columns are not checked column by column.
 MAX_COLUMNS = 1000
 
 
 class Records(NamedTuple):
-    """Records that can be judged, and what the model says of them.
+    """Records that can be evaluated, and their predictions; arrays of shape (n,)."""
 
-    Attributes
-    ----------
-    rows : table of shape (n, n_columns)
-        As the ensemble sees them.
-    positive : ndarray of bool of shape (n,)
-        Which belong to the class of interest.
-    proba, level : ndarray of shape (n,)
-        Probability of that class, and the number that decides the class at every threshold.
-    called : ndarray of bool of shape (n,)
-        Which are called positive at the present threshold.
-    place : ndarray of int of shape (n,)
-        Their rows in the given table.
-    n_trained_on : int
-        How many of them are training records.
-    out_of_bag : bool
-        Whether only the bags that left a training record out speak of it; False where that was
-        not possible, or where training records cannot be told from others.
-    """
-
-    rows: Any
+    rows: Any  # as the ensemble sees them
     positive: Bools
-    proba: Floats
-    level: Floats
-    called: Bools
-    place: NDArray[np.intp]
+    proba: Floats  # of the class of interest
+    level: Floats  # the number that decides the class at every threshold
+    called: Bools  # called positive at the current threshold
+    place: NDArray[np.intp]  # row in the given table
     n_trained_on: int
+    #: Whether training records are predicted only by the bags that left them out. False if that is
+    #: not possible, or if training records cannot be recognised.
     out_of_bag: bool
+
+    @property
+    def calls(self) -> Calls:
+        """Counts at the current threshold."""
+        n_plus, tp = int(self.positive.sum()), int(np.sum(self.called & self.positive))
+        return Calls(tp, int(self.called.sum()) - tp, n_plus, len(self.positive) - n_plus)
 
 
 class Steps(NamedTuple):
-    """What every demand in `DEMANDS` gives, each an array of shape (n_demands,).
+    """Results at every target rate of `DEMANDS`, arrays of shape (n_demands,)."""
 
-    Attributes
-    ----------
-    threshold : ndarray
-        Threshold by ``with_rate(tpr=demand, exceed=False)``: of the probabilities if they are
-        calibrated, else of the scores.
-    oob_tpr, oob_tnr : ndarray
-        Rates out of bag.
-    tp, fp : ndarray of int
-        Records of the class of interest, and others, that are called positive.
-    """
-
+    #: By ``with_rate(tpr=demand, exceed=False)``, of calibrated probabilities or else of scores.
     threshold: Floats
     oob_tpr: Floats
     oob_tnr: Floats
@@ -93,19 +71,9 @@ def ensemble_of(model: Any) -> Any:
 
 
 def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
-    """Judge records; training records are recognised and judged out of bag.
+    """Predict records; training records are recognised and predicted out of bag.
 
-    Parameters
-    ----------
-    model : fitted bootstrap ensemble, or a pipeline that ends with one
-    X : table of shape (n, n_features)
-    y : array-like of shape (n,)
-        Labels, both classes present.
-
-    Returns
-    -------
-    Records
-        Without those that were in every bag.
+    Records that are in every bag are left out.
     """
     ensemble = ensemble_of(model)
     labels, rows = column_or_1d(y), rows_for_last_step(model, X)
@@ -120,7 +88,7 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
         raise ValueError(f"y must hold both classes {classes!r}, got {labels.tolist()[0]!r} only.")
     proba = ensemble.predict_proba(rows)[:, ensemble._plus]
     given, trained, recognised = training_records(ensemble, rows, positive)
-    # The threshold of jackknife+ differs from record to record: levels do not tell the call.
+    # The threshold of jackknife+ differs from record to record: levels do not decide.
     out_of_bag = recognised and (ensemble.ensemble_.jackknife is None or not len(given))
     if out_of_bag and len(given):
         level[given] = oob_levels(ensemble.ensemble_)[trained]
@@ -141,24 +109,18 @@ def training_records(
     """Find the training records among given records, in whatever order they are.
 
     A record is recognised by its label and by its mean score over the bags that left it out,
-    which no other record has to ten digits.
-
-    Parameters
-    ----------
-    ensemble : fitted bootstrap ensemble
-    rows : table of shape (n, n_columns)
-    positive : ndarray of bool of shape (n,)
+    which no other record shares to ten digits.
 
     Returns
     -------
     given, trained : ndarray of int of one shape
         Places of the same records among the given and among the training records.
     complete : bool
-        Whether all were looked for; of very many only some pilots are, and of little bootstraps
+        Whether all were compared; of very many records only a few are, and of little bootstraps
         none.
     """
     if getattr(ensemble, "oob_records_", None) is not None:
-        # Little bootstraps keep nothing of the records that they were fitted on.
+        # Little bootstraps do not store which records they were fitted on.
         nowhere = np.empty(0, dtype=np.intp)
         return nowhere, nowhere, False
     mixed = ensemble.weights_ @ ensemble.oob_scores_
@@ -181,11 +143,10 @@ def training_records(
                 pairs.append((block.start + j, known[candidates[0]]))
     given, trained = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     if np.array_equal(given, known) and np.array_equal(trained, known):
-        # All are in their places: so are those not looked for, and those in every bag.
+        # The tables are in the same order, so the records that were not compared match as well.
         every = np.union1d(every, np.flatnonzero(ensemble.counts_.all(axis=0)))
-        if every[-1] < len(positive) and np.array_equal(
-            positive[every], ensemble.ensemble_.positive[every]
-        ):
+        trained_on = ensemble.ensemble_.positive
+        if every[-1] < len(positive) and np.array_equal(positive[every], trained_on[every]):
             return every, every, True
     return given, trained, complete or not len(given)
 
@@ -205,22 +166,11 @@ def _left_out_proba(ensemble: Any, rows: Any, trained: NDArray[np.intp]) -> Floa
 
 
 def take_steps(ensemble: Any, records: Records) -> Steps:
-    """Threshold the ensemble at every demand and count the records that are called positive.
-
-    Parameters
-    ----------
-    ensemble : fitted bootstrap ensemble
-    records : Records
-
-    Returns
-    -------
-    Steps
-    """
+    """Move the threshold to every target rate and count the records called positive."""
     calibrated = is_calibrated(ensemble)
     moved = [ensemble.with_rate(tpr=float(demand), exceed=False) for demand in DEMANDS]
     threshold = np.array([one.proba_threshold_ if calibrated else one.threshold_ for one in moved])
-    # A record at the threshold of the probabilities is called positive, one at that of the scores
-    # not.
+    # A probability at its threshold is called positive, a score at its threshold is not.
     side: Literal["left", "right"] = "left" if calibrated else "right"
     tp, fp = (
         len(levels) - np.searchsorted(np.sort(levels), threshold, side=side)
@@ -232,12 +182,12 @@ def take_steps(ensemble: Any, records: Records) -> Steps:
 
 def first_demand(steps: Steps, levels: Floats, calibrated: bool) -> NDArray[np.intp]:
     """Place in `DEMANDS` from which on records are called positive, `len(DEMANDS)` for never."""
-    # Thresholds fall with the demand; -threshold is increasing, as searchsorted wants it.
+    # Thresholds decrease with the target rate; searchsorted needs an increasing array.
     return np.searchsorted(-steps.threshold, -levels, side="left" if calibrated else "right")
 
 
 def named_columns(X: Any, place: NDArray[np.intp]) -> dict[str, Any]:
-    """Columns of a table by name, of these rows; none of a sparse table or of very many."""
+    """Columns of these rows by name; empty for sparse tables and for very many columns."""
     if np.ndim(X) != 2 or hasattr(X, "multiply") or np.shape(X)[1] > MAX_COLUMNS:
         return {}
     if hasattr(X, "columns"):

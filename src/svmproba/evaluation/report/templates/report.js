@@ -1,5 +1,5 @@
 "use strict";
-// Every number shown is one the library computed for that demand, or a quotient of such counts.
+// Every number shown was computed by the library for that target rate, or is a quotient of counts.
 (() => {
   const data = JSON.parse(document.getElementById("figures").textContent);
   const { steps, present, histogram, names } = data;
@@ -9,12 +9,12 @@
   const missCost = byId("cost-fn"), alarmCost = byId("cost-fp");
   const backButton = byId("to-present"), cheapButton = byId("to-cheapest");
   const WIDTH = 420, LEFT = 10;  // of the plots, as the template draws them
-  let place = null;  // of the demand in the steps; null is the model's present threshold
+  let place = null;  // of the target rate in the steps; null is the current threshold
 
   const group = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
   const count = (n) => group(String(n));
   const percent = (share) => share === null ? "–" : (100 * share).toFixed(1) + "\u00a0%";
-  const limits = (pair) => pair[0] === null ? "no record is called" :
+  const limits = (pair) => pair[0] === null ? "no such record" :
     `${(100 * pair[0]).toFixed(0)} to ${(100 * pair[1]).toFixed(0)}\u00a0%`;
   const money = (amount) => {
     const [whole, part] = amount.toFixed(Math.abs(amount) < 10 ? 2 : 0).split(".");
@@ -51,7 +51,7 @@
     }
   }
 
-  function drawCut(step) {
+  function drawThreshold(step) {
     const svg = byId("histogram"), none = place === null && step.threshold === null;
     svg.classList.toggle("no-threshold", none);
     const span = histogram.high - histogram.low;
@@ -88,7 +88,6 @@
     const best = all.indexOf(Math.min(...all));
     cheapButton.dataset.place = best;
     write("cheapest", best / last, `${(100 * best / last).toFixed(1)}\u00a0%`);
-    write("cheapest-cost", all[best], money(all[best]));
     for (const cell of document.querySelectorAll("[data-cost-of]")) {
       cell.textContent = money(all[Number(cell.dataset.costOf)]);
     }
@@ -98,8 +97,6 @@
     const step = stepAt(place), { tp, fp } = step, fn = nPlus - tp, tn = nMinus - fp;
     const counts = { tp, fn, fp, tn };
     for (const [name, n] of Object.entries(counts)) write(name, n, count(n));
-    write("called", tp + fp, count(tp + fp));
-    write("not-called", fn + tn, count(fn + tn));
     write("tpr", tp / nPlus, percent(tp / nPlus));
     write("tnr", tn / nMinus, percent(tn / nMinus));
     const precision = tp + fp ? tp / (tp + fp) : null;
@@ -113,15 +110,15 @@
     write("oob-tnr", step.oob_tnr, percent(step.oob_tnr));
     write("threshold", step.threshold, step.threshold === null ? "none" : String(Number(step.threshold.toPrecision(4))));
     const demand = `${slider.value}\u00a0%`;
-    const which = place === null ? "At the model’s present threshold" : `At a demanded rate of ${demand}`;
+    const which = place === null ? "At the current threshold" : `At a target rate of ${demand}`;
     byId("state").textContent =
-      `${which}: ${count(tp)} of ${count(nPlus)} ${names.positive} found, ` +
-      `${count(fp)} of ${count(nMinus)} ${names.negative} called by mistake.`;
-    slider.setAttribute("aria-valuetext", place === null ? "present threshold" : demand);
+      `${which}: ${count(tp)} of ${count(nPlus)} ${names.positive} detected, ` +
+      `${count(fp)} of ${count(nMinus)} ${names.negative} classified as ${names.positive}.`;
+    slider.setAttribute("aria-valuetext", place === null ? "current threshold" : demand);
     backButton.setAttribute("aria-pressed", String(place === null));
-    byId("code").textContent = place === null ? "the model as it is" :
-      `with_rate(tpr=${place / last}, exceed=False)`;
-    drawCut(step);
+    byId("code").textContent = place === null ? "model" :
+      `model.with_rate(tpr=${place / last}, exceed=False)`;
+    drawThreshold(step);
     drawBar([tp, fn, fp, tn]);
     drawCosts(step);
   }
@@ -141,7 +138,7 @@
     const valid = typed >= 0 && typed <= 100;
     box.setAttribute("aria-invalid", String(!valid));
     if (!valid) return;
-    // A demand between two steps is met by the upper one.
+    // A target rate between two steps is reached by the upper one.
     place = Math.ceil(10 * typed - 1e-9);
     slider.value = (place / 10).toFixed(1);
     show();

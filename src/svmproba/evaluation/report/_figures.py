@@ -1,4 +1,4 @@
-"""The numbers of a report, as plain lists and dictionaries: nothing here knows of HTML."""
+"""The numbers of a report as plain lists and dictionaries, without HTML."""
 
 from __future__ import annotations
 
@@ -11,19 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
 from svmproba.estimators._records import take_rows
-from svmproba.evaluation._calibration import brier_decomposition, calibration_error
-from svmproba.evaluation._checks import (
-    Calls,
-    check_calls,
-    check_columns,
-    check_probabilities,
-    check_size,
-)
-from svmproba.evaluation._classifiers import is_calibrated
+from svmproba.evaluation._calibration import calibration_error
+from svmproba.evaluation._checks import check_calls, check_columns, check_probabilities, check_size
+from svmproba.evaluation._classifiers import is_calibrated, single_threshold
 from svmproba.evaluation._limits import auc_limits, mean_limits
 from svmproba.evaluation._metrics import class_mse, mse
-from svmproba.evaluation._report_model import class_names, drivers, facts
-from svmproba.evaluation._report_records import (
+from svmproba.evaluation.report._model import class_names, drivers, facts
+from svmproba.evaluation.report._records import (
     DEMANDS,
     Records,
     Steps,
@@ -35,45 +29,35 @@ from svmproba.evaluation._report_records import (
     take_steps,
 )
 
-Floats = NDArray[np.float64]
-
 N_NEAR, N_BINS = 20, 40
 COST_NAMES = ("fn", "fp", "tp", "tn")
-#: What to do where the model calls nobody: at the usual threshold, and at one that was asked for.
+#: Advice for a model that calls no record positive: by default, and where costs or a rate were set.
 REMEDY = (
-    'Give costs, or demand a rate as below. Vote shares move with class_weight="balanced" as well, '
-    "calibrated probabilities do not."
+    "Give costs, or choose a target rate below. For vote shares (not for calibrated "
+    'probabilities), class_weight="balanced" helps too.'
 )
-REMEDY_ASKED = "The costs, or the rate, that were asked for give this threshold: are they right?"
-#: Demands of the table that needs no slider.
+REMEDY_ASKED = "This threshold follows from the given costs or rate: check them."
+#: Target rates of the table, which needs no slider.
 TABLE_DEMANDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0)
 
 
 def report_figures(
     model: Any, X: Any, y: ArrayLike, about: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Compute all numbers of a report.
+    """Compute all numbers of a report, for the arguments of `report_html`.
 
-    Parameters
-    ----------
-    model, X, y, about
-        As in :func:`svmproba.evaluation.report_html`.
-
-    Returns
-    -------
-    dict
-        Of numbers, strings, lists and dictionaries; None where a number is not defined.
+    The result holds numbers, strings, lists and dictionaries; None where a number is undefined.
     """
     about = {} if about is None else dict(about)
     ensemble, records = ensemble_of(model), read_records(model, X, y)
     costs = _costs(about.get("costs") or ensemble.costs_)
-    steps = take_steps(ensemble, records)
-    present, n_plus = _present(ensemble, records), int(records.positive.sum())
+    steps, calls = take_steps(ensemble, records), records.calls
+    present, names = _present(ensemble, records), class_names(ensemble, about)
     figures = {
-        "names": class_names(ensemble, about),
+        "names": names,
         "n": len(records.positive),
-        "n_plus": n_plus,
-        "n_minus": len(records.positive) - n_plus,
+        "n_plus": calls.n_plus,
+        "n_minus": calls.n_minus,
         "n_left_aside": int(np.size(y) - len(records.positive)),
         "n_trained_on": records.n_trained_on,
         "out_of_bag": records.out_of_bag,
@@ -89,24 +73,16 @@ def report_figures(
         "drivers": drivers(model, records),
         "guarantee": ensemble.guarantee_,
         "facts": facts(model),
+        "findings": _findings(ensemble, records, X, (names["positive"], names["negative"])),
         "warnings": [str(text) for text in about.get("warnings", ())],
     }
-    figures["findings"] = _findings(ensemble, records, X, figures["names"], figures["by_cost"])
     plain: dict[str, Any] = _plain(figures)
     return plain
 
 
 def _present(ensemble: Any, records: Records) -> dict[str, Any]:
-    """Tell what the model does at its own threshold."""
-    n_plus, n_minus = int(records.positive.sum()), int((~records.positive).sum())
-    tp = int(np.sum(records.called & records.positive))
-    fp = int(np.sum(records.called & ~records.positive))
-    threshold: Any = ensemble.proba_threshold_ if is_calibrated(ensemble) else ensemble.threshold_
-    scores_decide = is_calibrated(ensemble) or ensemble.costs_ is None
-    one_threshold = (
-        scores_decide and np.ndim(threshold) == 0 and ensemble.ensemble_.jackknife is None
-    )
-    counts = np.array([tp, n_plus - tp, fp, n_minus - fp])
+    """Results at the current threshold."""
+    tp, fp, n_plus, n_minus = records.calls
     return {
         "tp": tp,
         "fp": fp,
@@ -115,30 +91,22 @@ def _present(ensemble: Any, records: Records) -> dict[str, Any]:
         "precision": shares_with_limits(tp, tp + fp),
         "oob_tpr": ensemble.oob_tpr_,
         "oob_tnr": ensemble.oob_tnr_,
-        "threshold": threshold if one_threshold else None,
+        "threshold": single_threshold(ensemble) if ensemble.ensemble_.jackknife is None else None,
         "proba_threshold": ensemble.proba_threshold_,
-        "per_thousand": _thousand(counts),
+        "per_thousand": _thousand(np.array([tp, n_plus - tp, fp, n_minus - fp])),
     }
 
 
-def _findings(
-    ensemble: Any, records: Records, X: Any, names: dict[str, str], by_cost: bool
-) -> list[str]:
-    """Tell what to know before the page is trusted."""
-    positive, called = records.positive, records.called
-    n_plus = int(positive.sum())
-    tp = int(np.sum(called & positive))
-    calls = Calls(tp, int(called.sum()) - tp, n_plus, len(positive) - n_plus)
-    classes = names["positive"], names["negative"]
-    usual = (
-        not by_cost and np.ndim(ensemble.threshold_) == 0 and ensemble.ensemble_.jackknife is None
-    )
-    usual = usual and ensemble.threshold_ == 0 and ensemble.proba_threshold_ == 0.5
-    found = check_size(calls, classes)
-    found += check_calls(calls, classes, REMEDY if usual else REMEDY_ASKED, usual)
-    found += check_probabilities(positive, records.proba)
+def _findings(ensemble: Any, records: Records, X: Any, names: tuple[str, str]) -> list[str]:
+    """Warnings to read before the page is relied on."""
+    calls = records.calls
+    usual = ensemble.costs_ is None and ensemble.ensemble_.jackknife is None
+    usual = usual and np.array_equal(ensemble.threshold_, 0) and ensemble.proba_threshold_ == 0.5
+    found = check_size(calls, names)
+    found += check_calls(calls, names, REMEDY if usual else REMEDY_ASKED, usual)
+    found += check_probabilities(records.positive, records.proba)
     columns = {} if ensemble.kernel == "precomputed" else named_columns(X, records.place)
-    found += check_columns(columns, positive, records.proba)
+    found += check_columns(columns, records.positive, records.proba)
     return [finding.text for finding in found]
 
 
@@ -152,8 +120,8 @@ def _thousand(counts: NDArray[np.int64]) -> list[int]:
 
 
 def _steps(steps: Steps, records: Records) -> dict[str, Any]:
-    """Columns of the demands: what the page reads instead of computing it."""
-    n_plus, n_minus = int(records.positive.sum()), int((~records.positive).sum())
+    """Collect counts, limits and thresholds at every target rate, for the script of the page."""
+    _, _, n_plus, n_minus = records.calls
     columns: dict[str, Any] = {"tp": steps.tp, "fp": steps.fp}
     trials: dict[str, tuple[Any, Any]] = {
         "tpr": (steps.tp, n_plus),
@@ -164,7 +132,7 @@ def _steps(steps: Steps, records: Records) -> dict[str, Any]:
         _, lower, upper = shares_with_limits(hits, of)
         columns[f"{name}_lower"], columns[f"{name}_upper"] = lower.round(4), upper.round(4)
     columns["oob_tpr"], columns["oob_tnr"] = steps.oob_tpr.round(5), steps.oob_tnr.round(5)
-    # Nobody is called at a demand of 0: its threshold is above all numbers.
+    # At a target rate of 0 the threshold is above all numbers.
     columns["threshold"] = [
         float(f"{threshold:.6g}") if abs(threshold) < 1e300 else None
         for threshold in steps.threshold
@@ -173,7 +141,7 @@ def _steps(steps: Steps, records: Records) -> dict[str, Any]:
 
 
 def _costs(costs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Costs of the four outcomes; 1 for a miss and a false alarm where none were given."""
+    """Costs of the four outcomes; without any, 1 for a miss and for a false alarm."""
     given = {} if costs is None else {str(k).removesuffix("_cost"): v for k, v in costs.items()}
     unknown = set(given) - set(COST_NAMES)
     if unknown:
@@ -186,7 +154,7 @@ def _costs(costs: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _histogram(ensemble: Any, records: Records, steps: Steps) -> dict[str, Any]:
-    """Share of either class in bins of what decides, and the place of the thresholds among them."""
+    """Histograms of the deciding number by class, over a range that holds the thresholds."""
     if is_calibrated(ensemble):
         low, high = 0.0, 1.0
     else:
@@ -204,50 +172,43 @@ def _histogram(ensemble: Any, records: Records, steps: Steps) -> dict[str, Any]:
 
 
 def quality(ensemble: Any, records: Records) -> dict[str, Any]:
-    """Errors of the probabilities with limits, and their reliability with bands."""
+    """Errors of the probabilities with limits, and the reliability curve."""
     positive, P = records.positive, records.proba
     squares = (positive - P) ** 2
-    # Half a vote less than all: an infinite loss would tell nothing.
+    # Vote shares stay half a vote away from 0 and 1: the loss would be infinite.
     least = 1e-9 if is_calibrated(ensemble) else 0.5 / (ensemble.intercept_.shape[1] + 1)
     losses = -np.log(np.clip(np.where(positive, P, 1 - P), least, 1))
     mse_plus, mse_minus = class_mse(positive, P, pos_label=True)
     found = calibration_error(positive, P, pos_label=True)
-    parts = brier_decomposition(positive, P, pos_label=True)
-    curve, auc, n_plus = found.curve, float(roc_auc_score(positive, P)), int(positive.sum())
+    auc, n_plus, share = float(roc_auc_score(positive, P)), int(positive.sum()), positive.mean()
     return {
         "mse": [mse(positive, P, pos_label=True), *mean_limits(squares)],
         "mse_plus": [mse_plus, *mean_limits(squares[positive])],
         "mse_minus": [mse_minus, *mean_limits(squares[~positive])],
         "auc": [auc, *auc_limits(auc, n_plus, len(P) - n_plus)],
         "log_loss": [float(losses.mean()), *mean_limits(losses)],
-        "least": least,
-        "base_mse": parts.uncertainty,
-        "base_log_loss": _entropy(float(positive.mean())),
-        "miscalibration": parts.miscalibration,
+        "base_mse": share * (1 - share),
+        "base_log_loss": -(share * np.log(share) + (1 - share) * np.log(1 - share)),
         "error": [found.error, found.lower, found.upper],
         "curve": [
-            dict(zip(("said", "seen", "n", "lower", "upper"), row, strict=True))
-            for row in zip(*(column.tolist() for column in curve), strict=True)
+            dict(zip(("predicted", "observed", "n", "lower", "upper"), row, strict=True))
+            for row in zip(*found.curve, strict=True)
         ],
         "counts": np.histogram(P, np.linspace(0, 1, 21))[0],
     }
 
 
-def _entropy(share: float) -> float:
-    return float(-(share * np.log(share) + (1 - share) * np.log(1 - share)))
-
-
 def _near(
     ensemble: Any, records: Records, steps: Steps, X: Any, threshold: float
 ) -> dict[str, Any]:
-    """Return the records whose probability is nearest to the threshold."""
+    """Collect the records whose probability is nearest to the threshold."""
     distance = np.abs(records.proba - threshold)
     order = np.argsort(distance, kind="stable")[:N_NEAR]
     order = order[np.argsort(-records.proba[order], kind="stable")]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         limits = ensemble.predict_proba_interval(take_rows(records.rows, order))
-    # Bags with a training record in them were not asked for its probability.
+    # The limits use all bags, the probability of a training record those that left it out.
     lower = np.minimum(limits[:, 0], records.proba[order])
     upper = np.maximum(limits[:, 1], records.proba[order])
     demand = first_demand(steps, records.level[order], is_calibrated(ensemble))
@@ -281,7 +242,7 @@ def _record_names(X: Any, places: NDArray[np.intp]) -> tuple[list[str], bool]:
 
 
 def _plain(value: Any) -> Any:
-    """Turn arrays into lists and what is not finite into None, so that JSON can hold it."""
+    """Turn arrays into lists, and numbers that are not finite into None, for JSON."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

@@ -14,6 +14,7 @@ from scipy.special import expit
 from svmproba.links import (
     AutoLink,
     BetaLink,
+    GaussianLink,
     IsotonicLink,
     PlattLink,
     QuadraticLink,
@@ -21,7 +22,6 @@ from svmproba.links import (
     StackLink,
     VennAbersLink,
 )
-from svmproba.links._fitting import fit_logistic, smoothed_targets
 
 ONE_SCORE = {
     "platt": PlattLink,
@@ -82,7 +82,7 @@ def test_plain_state_that_pickles(link):
     np.testing.assert_array_equal(again.predict(x), link.predict(x))
 
 
-def test_order_of_the_records_does_not_matter(link):
+def test_order_of_the_samples_does_not_matter(link):
     scores, positive = sample()
     x = as_read(link, np.linspace(-3, 3, 50))
     before = link.fit(as_read(link, scores), positive).predict(x)
@@ -123,17 +123,26 @@ def test_constant_scores_give_one_probability_near_the_base_rate(link):
 @pytest.mark.parametrize("label", [True, False])
 def test_a_single_class_is_warned_of_and_kept(link, label):
     scores = np.linspace(-1, 1, 20)
-    with pytest.warns(UserWarning, match="All 20 records of the calibration are"):
+    with pytest.warns(UserWarning, match="All 20 calibration samples are"):
         link.fit(as_read(link, scores), np.full(20, label))
     P = link.predict(as_read(link, scores))
-    # One pseudo-record of either side; Venn–Abers hedges more where one side has no records.
+    # One pseudo-sample of each class; Venn–Abers hedges more where a class has no samples.
     assert np.all((P >= 0.5) if label else (P <= 0.5))
     if not isinstance(link, VennAbersLink):
         np.testing.assert_allclose(P, 21 / 22 if label else 1 / 22, atol=1e-6)
 
 
-def test_a_single_record(link):
-    with pytest.warns(UserWarning, match="All 1 records"):
+@pytest.mark.parametrize("make", [PlattLink, BetaLink, GaussianLink])
+def test_warnings_point_to_the_call_of_fit(make):
+    scores, positive = sample()
+    for labels in (~positive, np.ones_like(positive)):
+        with pytest.warns(UserWarning, match="the score") as caught:
+            make().fit(scores, labels)
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_single_sample(link):
+    with pytest.warns(UserWarning, match="All 1 calibration samples"):
         link.fit(as_read(link, np.array([0.3])), np.array([True]))
     assert 0.5 <= link.predict(as_read(link, np.array([0.0])))[0] <= 1
 
@@ -157,7 +166,7 @@ def test_bad_input_is_named(link, scores, positive, message):
 
 
 @pytest.mark.parametrize("name", ONE_SCORE)
-def test_more_records_bring_it_closer_to_the_truth(name):
+def test_more_samples_bring_it_closer_to_the_truth(name):
     x = np.linspace(-2, 2, 401)
     errors = []
     for n in (200, 2000, 20000):
@@ -166,19 +175,6 @@ def test_more_records_bring_it_closer_to_the_truth(name):
     assert errors[1] < errors[0] / 2
     assert errors[2] < errors[1] / 2
     assert errors[2] < 1e-3
-
-
-def test_logistic_regression_survives_scores_of_any_size():
-    scores = np.array([-1e6, -1e3, 1e3, 1e6, -1e6])
-    positive = np.array([False, False, True, True, True])
-    coef, intercept, objective = fit_logistic(scores[np.newaxis], positive)
-    assert np.isfinite([*coef, intercept, objective]).all()
-    constant = fit_logistic(np.empty((0, 5)), positive)[2]
-    assert objective < constant
-    t = smoothed_targets(positive)
-    mean = t.mean()
-    entropy = -(mean * np.log(mean) + (1 - mean) * np.log1p(-mean))
-    assert constant == pytest.approx(5 * entropy)
 
 
 def test_the_room_needs_no_scikit_learn():

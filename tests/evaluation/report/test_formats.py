@@ -1,4 +1,4 @@
-from svmproba.evaluation._report_formats import FORMATS
+from svmproba.evaluation.report._formats import FORMATS
 
 
 def test_small_amounts_have_cents():
@@ -17,6 +17,4 @@ def test_limits_of_a_share():
     limits = FORMATS["limits"]
     assert limits([0.085, 0.5]) == "9 to 50\u00a0%"
     assert limits([0.0, 1.0]) == "0 to 100\u00a0%"
-    assert {limits(pair) for pair in ([None, None], [0.1, None], [None, 0.1])} == {
-        "no record is called"
-    }
+    assert {limits(pair) for pair in ([None, None], [0.1, None], [None, 0.1])} == {"no such record"}

@@ -128,7 +128,7 @@ def test_the_slider_by_keyboard_shows_the_numbers_of_the_library(
         )
         assert_shows(browser, expected(model.with_rate(tpr=demand, exceed=False), *new_data))
     state = browser.find_element(By.ID, "state").text
-    assert state.startswith("At a demanded rate of 0.1")
+    assert state.startswith("At a target rate of 0.1")
     browser.find_element(By.ID, "to-present").send_keys(Keys.ENTER)
     assert_shows(browser, expected(model, *new_data))
 

@@ -1,0 +1,5 @@
+"""The report: one HTML page about a model, for the person who decides."""
+
+from svmproba.evaluation.report._page import report_html, write_report
+
+__all__ = ["report_html", "write_report"]
