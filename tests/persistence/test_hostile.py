@@ -76,7 +76,7 @@ def test_hostile(name, place, saved, forge, tmp_path, monkeypatch):
         if place == "root":
             return evil
         if place == "attribute":
-            attributes["_jackknife"] = evil
+            attributes["ensemble_"]["FittedEnsemble"]["jackknife"] = evil
         elif place == "parameter":
             attributes["class_weight"] = {"dict": [["a", {"tuple": [evil]}]]}
         else:
