@@ -34,7 +34,7 @@ from svmproba import BootstrapSVC
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.evaluation import mse
 from svmproba.paper.datasets import PAPER_DATASETS, load_dataset
-from svmproba.paper.protocol import cut_parts
+from svmproba.preparation.folds import split_parts
 from svmproba.preparation.preprocessing import make_preprocessor
 from svmproba.solvers.ensemble import Ensemble, fit_ensemble
 from svmproba.solvers.features import fit_features
@@ -128,7 +128,7 @@ def run_column(name: str, device: str, options: argparse.Namespace) -> dict[str,
     """Fit and predict ten folds of one data set, as for Table 2; preprocessing is not timed."""
     X, y = load_dataset(name, data_folder())
     P, seconds, gap = np.empty(len(y)), 0.0, 0.0
-    for part in cut_parts("fair", y, bootstrap=True):
+    for part in split_parts("fair", y, bootstrap=True):
         prepare = make_preprocessor(X).fit(X.iloc[part.train])
         train, test = (prepare.transform(X.iloc[which]) for which in (part.train, part.test))
         model = BootstrapSVC(

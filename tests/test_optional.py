@@ -38,7 +38,8 @@ def test_import_fit_and_save_without_optional_dependencies(tmp_path):
 import numpy as np
 import svmproba
 import svmproba.evaluation
-import svmproba.paper.datasets, svmproba.paper.protocol, svmproba.paper.tables
+import svmproba.paper.datasets, svmproba.paper.tables
+import svmproba.preparation.folds, svmproba.preparation.performance
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,27 +17,17 @@ if sys.platform != "win32":  # where a file that is open cannot be removed
 
 @contextmanager
 def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
-    """Give a name beside a file that takes its place when the context ends well.
+    """Give a temporary name that replaces a file when the context ends without error.
 
-    Temporary files that killed processes left for the same file are removed first. Those of
-    processes that still run are locked and stay.
+    Temporary files that killed processes left for the same file are removed first; those of running
+    processes are locked and stay. The temporary name has the same folder and ending.
 
     Parameters
     ----------
     path : Path
-        A link goes on pointing at the file. Devices, pipes and folders are refused.
+        A link keeps pointing at the file. Devices, pipes and folders are refused.
     overwrite : bool, default=True
-        Whether a file that is there when the context ends may be replaced.
-
-    Yields
-    ------
-    Path
-        In the same folder, with the same ending; gone when something goes wrong, Ctrl-C included.
-
-    Raises
-    ------
-    FileExistsError
-        Where there is a file that may not be replaced.
+        Whether an existing file may be replaced; otherwise FileExistsError at the end.
     """
     path = Path(os.path.realpath(path))
     if os.path.exists(path) and not os.path.isfile(path):
@@ -65,15 +55,7 @@ def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> None:
-    """Write a file so that it is there whole or, after any mishap, as it was before.
-
-    Parameters
-    ----------
-    path : Path
-    content : bytes
-    overwrite : bool, default=True
-        As in `whole_file`.
-    """
+    """Write a file completely or, after any error, leave it as it was; see `whole_file`."""
     with whole_file(path, overwrite=overwrite) as temporary:
         temporary.write_bytes(content)
 
@@ -88,7 +70,7 @@ def _begin(path: Path) -> tuple[Path, int | None]:
     begin, end = _around_token(path)
     while True:
         temporary = path.with_name(f"{begin}{secrets.token_hex(6)}{end}")
-        # Not `tempfile`, whose files nobody else may read: this one has the user's usual rights.
+        # Not `tempfile`, whose files only the user may read: this one has the usual rights.
         lock = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         if sys.platform == "win32":
             os.close(lock)
@@ -101,7 +83,7 @@ def _begin(path: Path) -> tuple[Path, int | None]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove the temporary files that nobody has locked."""
+    """Remove the temporary files that no process has locked."""
     begin, end = _around_token(path)
     with contextlib.suppress(OSError):  # a folder that may not be listed
         for name in os.listdir(path.parent):
@@ -123,7 +105,7 @@ def _remove_unless_locked(leftover: Path) -> None:
 
 
 def _put_where_nothing_is(temporary: Path, path: Path) -> None:
-    """Rename a file, unless there is one of the new name."""
+    """Rename a file, unless the new name exists."""
     try:
         os.link(temporary, path)
     except FileExistsError:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 
-#: Seconds that must have passed since the first report: the first blocks of several jobs come at
-#: nearly the same time, and their distance tells nothing.
+#: Seconds that must have passed since the first report: the first blocks of several jobs end at
+#: nearly the same time, and the time between them says nothing.
 LEAST_SECONDS = 1.0
 
 
 class Pace:
-    """Counts units of work and guesses the time left.
+    """Counts units of work and estimates the time left.
 
-    The guess rests on what came after the first report alone: compilation comes before it.
+    The estimate uses the time after the first report alone: compilation comes before it.
 
     Parameters
     ----------
     total : int or None
-        How many units there are; None where nobody knows.
+        Number of units; None where it is unknown.
+    done : int, default=0
+        Units that are done already.
 
     Examples
     --------
@@ -28,18 +30,18 @@ class Pace:
     (50, None)
     """
 
-    def __init__(self, total: int | None) -> None:
-        self.total, self.done = total, 0
+    def __init__(self, total: int | None, done: int = 0) -> None:
+        self.total, self.done = total, done
         self._first: tuple[float, int] | None = None
 
     def note(self, n: int) -> None:
-        """Note that so many more units are done."""
+        """Note that n more units are done."""
         self.done += n
         if self._first is None:
             self._first = time.monotonic(), self.done
 
     def left(self) -> float | None:
-        """Guess the seconds left; None where it is too early, or nothing is left."""
+        """Estimate the seconds left; None where it is too early, or nothing is left."""
         if self.total is None or self._first is None or not self._first[1] < self.done < self.total:
             return None
         spent = time.monotonic() - self._first[0]

@@ -3,10 +3,16 @@
 import csv
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from svmproba import cli
+from svmproba.cli.costs import Costs
+from svmproba.cli.errors import Messages
+from svmproba.cli.input.tables import open_table
+from svmproba.cli.task import load_task
+from svmproba.cli.training import Goal, train
 
 
 def credit_rows(n, seed=0):
@@ -75,3 +81,49 @@ def model(credit, fit, tmp_path_factory):
     done = fit(credit, path, "--positive", "yes", "--costs", "fn=500,fp=60")
     assert done.exit_code == 0, done.output
     return path
+
+
+@pytest.fixture
+def predict(invoke, model):
+    """Run ``svmproba predict`` with the model of the bank."""
+
+    def run(data, *arguments, **more):
+        return invoke("predict", model, data, "--jobs", 1, *arguments, **more)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def load_credit(credit):
+    """Read the table of the customers."""
+
+    def load(**more):
+        with open_table(str(credit)) as table:
+            return load_task(table, "default", Messages(), positive="yes", **more)
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def task(load_credit):
+    return load_credit()
+
+
+@pytest.fixture(scope="session")
+def priced(task):
+    """Goal and model with costs, of few bags."""
+    goal = Goal(costs=Costs(fn=5.0, fp=1.0))
+    return goal, train(task, goal, n_bootstraps=30, n_jobs=1, seed=3)
+
+
+@pytest.fixture
+def edited(tmp_path):
+    """Copy a table with another cell."""
+
+    def edit(path, row, column, value):
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        table.loc[row - 1, column] = value
+        table.to_csv(tmp_path / "edited.csv", index=False)
+        return tmp_path / "edited.csv"
+
+    return edit

@@ -22,13 +22,13 @@ from svmproba.cli.errors import (
     InputError,
     Outcome,
     conduct,
-    heard_signals,
+    handled_signals,
     to_json,
 )
 
 
 def failing(error):
-    def work(voice):
+    def work(messages):
         raise error
 
     return work
@@ -40,7 +40,7 @@ def failing(error):
         (InputError("no such column"), BAD_INPUT, "error: no such column"),
         (ValueError("too bad"), FAILED, "error: too bad"),
         (RuntimeError(), FAILED, "error: RuntimeError"),
-        (MemoryError(), FAILED, "error: there is not enough memory"),
+        (MemoryError(), FAILED, "error: not enough memory"),
         (PermissionError(13, "Permission denied", "x.csv"), FAILED, "error: x.csv: Permission"),
         (ModuleNotFoundError("no", name="pyarrow"), FAILED, "needs pyarrow, .* 'svmproba.cli.'"),
         (KeyboardInterrupt(), INTERRUPTED, "stopped"),
@@ -55,10 +55,10 @@ def test_errors_are_one_line_and_a_code(capsys, error, code, message):
 
 
 def test_control_characters_are_shown(capsys):
-    def work(voice):
-        voice.tell("a\x1b[2Jb\n\tc")
-        voice.note("d\x9b1me")
-        voice.warn("f\u202eg\r")
+    def work(messages):
+        messages.tell("a\x1b[2Jb\n\tc")
+        messages.note("d\x9b1me")
+        messages.warn("f\u202eg\r")
         raise InputError("column 'x\x07'")
 
     conduct(work)
@@ -73,9 +73,9 @@ def test_debug_lets_errors_through():
 
 
 def test_json_of_an_outcome_and_of_an_error(capsys):
-    def work(voice):
-        voice.tell("for people")
-        voice.warn("look out")
+    def work(messages):
+        messages.tell("for people")
+        messages.warn("look out")
         return Outcome({"rows": np.int64(3), "auc": np.nan, "cells": (1, 2)})
 
     assert conduct(work, as_json=True) == OK
@@ -92,7 +92,7 @@ def test_json_of_an_outcome_and_of_an_error(capsys):
 
 
 def test_warnings_of_libraries_are_said_once_and_without_code(capsys):
-    def work(voice):
+    def work(messages):
         for n in (1, 2):
             warnings.warn(f"{n} models did not converge", ConvergenceWarning, stacklevel=1)
         warnings.warn("old", FutureWarning, stacklevel=1)
@@ -104,7 +104,7 @@ def test_warnings_of_libraries_are_said_once_and_without_code(capsys):
 
 def test_a_swallowed_ctrl_c_is_heard_at_the_next_check():
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with heard_signals() as check:
+    with handled_signals() as check:
         check()
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -114,7 +114,7 @@ def test_a_swallowed_ctrl_c_is_heard_at_the_next_check():
 
 
 def test_a_process_that_is_asked_to_end_cleans_up(tmp_path):
-    def work(voice):
+    def work(messages):
         with whole_file(tmp_path / "a.csv"):
             signal.raise_signal(signal.SIGTERM)
 

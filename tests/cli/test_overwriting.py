@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 
 import svmproba
-from svmproba._files import whole_file
 from svmproba.cli.errors import explain
-from svmproba.cli.output.files import check_target
 
 COMPARE = ["compare", "credit.csv", "--target", "default", "--methods", "linear_svc", "--folds", 2]
 
@@ -108,27 +106,9 @@ def test_a_file_that_appears_meanwhile(place, invoke, monkeypatch):
     monkeypatch.setattr(Scorer, "score", score)
     done = invoke("predict", "m.svmproba", "new.csv", "--out", "scored.csv")
     assert done.exit_code == 2
-    assert "scored.csv was made by another program while this command ran" in done.stderr
+    assert "scored.csv was created by another program while this command ran" in done.stderr
     assert (place / "scored.csv").read_text() == "of someone else"
     assert not [name for name in os.listdir(place) if name.startswith(".")]
-
-
-@pytest.mark.parametrize("links", [True, False])
-def test_whole_files_that_must_be_new(tmp_path, monkeypatch, links):
-    def no_links(*names):
-        raise PermissionError("no hard links")
-
-    if not links:
-        monkeypatch.setattr(os, "link", no_links)
-    with whole_file(tmp_path / "a.txt", overwrite=False) as place:
-        place.write_text("first")
-    with (
-        pytest.raises(FileExistsError),
-        whole_file(tmp_path / "a.txt", overwrite=False) as place,
-    ):
-        place.write_text("second")
-    assert (tmp_path / "a.txt").read_text() == "first"
-    assert os.listdir(tmp_path) == ["a.txt"]
 
 
 def test_saving_from_python(model, tmp_path):
@@ -137,21 +117,3 @@ def test_saving_from_python(model, tmp_path):
     with pytest.raises(FileExistsError) as caught:
         svmproba.save(loaded, tmp_path / "m.svmproba", overwrite=False)
     assert "--force" in explain(caught.value)[0]
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders here")
-def test_devices_and_pipes_are_no_files(tmp_path):
-    os.mkfifo(tmp_path / "pipe.csv")
-    for path in (tmp_path / "pipe.csv", "/dev/null"):
-        with pytest.raises(ValueError, match="a device or a pipe"):
-            check_target(path, (), force=True)
-    with pytest.raises(OSError, match="not a regular file"), whole_file(tmp_path / "pipe.csv"):
-        raise AssertionError("not reached")
-
-
-def test_a_link_that_leads_nowhere_is_followed(tmp_path):
-    os.symlink("real.csv", tmp_path / "link.csv")
-    check_target(tmp_path / "link.csv", (".csv",))
-    with whole_file(tmp_path / "link.csv", overwrite=False) as place:
-        place.write_text("x")
-    assert (tmp_path / "real.csv").read_text() == "x"

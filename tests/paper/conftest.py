@@ -1,7 +1,9 @@
 """A web server that can be told to misbehave."""
 
+import io
 import threading
 import time
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -81,3 +83,17 @@ def server():
         running.released.set()
         running.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def zipped():
+    """Make a zip archive of some contents by name."""
+
+    def make(**members):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        return out.getvalue()
+
+    return make

@@ -1,22 +1,16 @@
 import gzip
 import hashlib
-import io
 import os
-import zipfile
 
 import pytest
 
 from svmproba._files import write_whole
 from svmproba.paper import data_files
 from svmproba.paper.data_files import cache_folder, content_digest, find_file
-from svmproba.paper.datasets import DATASETS, load_dataset
+from svmproba.paper.datasets import load_dataset
 from svmproba.paper.sources import (
     SOURCES,
     Source,
-    content_of,
-    recode_adult,
-    recode_leukemia,
-    recode_productivity,
 )
 
 CONTENT = b"a,b\n1,2\n"
@@ -44,14 +38,6 @@ def published(server, cache, monkeypatch):
         data_files, "fetch", lambda url: quick(url, pause=0.001, timeout=0.5, attempts=2)
     )
     return server
-
-
-def zipped(**members):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return out.getvalue()
 
 
 def test_order_of_the_places(cache, tmp_path, monkeypatch):
@@ -97,17 +83,6 @@ def test_a_server_that_breaks_off_leaves_nothing_behind(published, cache):
     assert not cache.exists()
 
 
-def test_an_interrupted_write_leaves_nothing_behind(cache, monkeypatch):
-    def interrupted(handle):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", interrupted)
-    cache.mkdir(parents=True)
-    with pytest.raises(KeyboardInterrupt):
-        write_whole(cache / "t.csv", CONTENT)
-    assert os.listdir(cache) == []
-
-
 def test_no_download_when_not_wanted_or_not_published(published, cache):
     with pytest.raises(FileNotFoundError, match=r"t\.csv is in none of .*SVMPROBA_DATA"):
         find_file("t.csv", SHA256, download=False)
@@ -116,7 +91,7 @@ def test_no_download_when_not_wanted_or_not_published(published, cache):
     assert published.ranges == []
 
 
-def test_archives(published, cache, monkeypatch):
+def test_archives(published, cache, zipped, monkeypatch):
     published.content["zip"] = zipped(inner=CONTENT)
     for member, good in (("inner", True), ("outer", False)):
         source = Source((published.url("zip"),), member)
@@ -132,52 +107,13 @@ def test_archives(published, cache, monkeypatch):
         find_file("t.csv", SHA256)
 
 
-def test_a_data_set_from_a_server(server, cache, data_dir, monkeypatch):
+def test_a_data_set_from_a_server(server, cache, zipped, data_dir, monkeypatch):
     server.content["z"] = zipped(file=(data_dir / "churn.csv").read_bytes())
     server.behaviour = ["breaks off"]
     monkeypatch.setitem(SOURCES, "churn.csv", (Source((server.url("z"),), "file"),))
     X, y = load_dataset("churn")
     assert (X.shape, y.sum()) == ((3150, 13), 495)
     assert os.listdir(cache) == ["churn.csv"]
-
-
-def test_adult_recoded_from_uci(data_dir):
-    """The raw file is known by its digest, and ours is made of it."""
-    ours = gzip.decompress((data_dir / "adult.csv.gz").read_bytes())
-    raw = ours.partition(b"\n")[2].replace(b",", b", ") + b"\n"
-    known = "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
-    assert hashlib.sha256(raw).hexdigest() == known
-    source = Source(("",), "adult.data", recode_adult)
-    content = content_of(source, [zipped(**{"adult.data": raw})])
-    assert hashlib.sha256(content).hexdigest() == DATASETS["adult"].sha256
-
-
-def test_leukemia_recoded_from_tables_of_genes():
-    train = (
-        b'Gene Description,Gene Accession Number,1,call,3,call\n"a, b",g1,5,A,-6,P\nc,g2,7,A,8,M\n'
-    )
-    independent = train.replace(b",1,", b",2,").replace(b",3,", b",10,").replace(b"5", b"9")
-    actual = b"patient,cancer\n1,ALL\n2,AML\n3,ALL\n10,AML\n"
-    assert recode_leukemia(train, independent, actual).decode().splitlines() == [
-        "sample,class,g1,g2",
-        "1,ALL,5,7",
-        "2,AML,9,7",
-        "3,ALL,-6,8",
-        "10,AML,-6,8",
-    ]
-
-
-def test_blanks_of_productivity():
-    assert recode_productivity(b"1,finishing ,Monday\n2,finishing,a\n") == (
-        b"1,finishing,Monday\n2,finishing,a\n"
-    )
-
-
-def test_every_file_has_a_source_or_a_reason():
-    without = {dataset.file for dataset in DATASETS.values()} - set(SOURCES)
-    assert without == {"heart.csv.gz", "SRBCT.csv.gz", "wisconsin.csv"}
-    urls = [url for sources in SOURCES.values() for source in sources for url in source.urls]
-    assert all(url.startswith("https://") and " " not in url for url in urls)
 
 
 @pytest.mark.parametrize(

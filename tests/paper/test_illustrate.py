@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from svmproba.paper import illustrate, paper_figures
+from svmproba.paper import illustrate
 from svmproba.paper.comparison import collect
 from svmproba.paper.datasets import load_dataset
 from svmproba.paper.illustrate import FIGURES, Material, NotAtHand, draw_figures
@@ -59,7 +59,7 @@ def test_stored_outputs_are_in_the_order_of_the_records(material):
     assert np.bincount(fold.astype(int)).tolist() == [190, 190, 189]
 
 
-def test_panels_show_as_many_machines_as_they_say(material):
+def test_panels_show_as_many_members_as_they_say(material):
     figure = FIGURES[3](material)
     heights = [sum(bar.get_height() for bar in ax.patches) for ax in figure.axes]
     assert heights == [20]
@@ -73,22 +73,6 @@ def test_the_moved_threshold_wins_two_churned_customers(material):
     shares = [float(ax.texts[1].get_text().partition("%")[0]) for ax in axes]
     assert max(shares[:2]) < 50 < min(shares[2:])
     assert axes[0].get_xlim() == axes[2].get_xlim()
-
-
-def test_bars_are_the_negative_class(material):
-    figure = paper_figures.instances(np.array([0, 1]), np.array([0.25, 1.0]), "title")
-    assert [bar.get_height() for bar in figure.axes[0].patches] == [1, 0, 0.75, 0]
-
-
-def test_dots_hold_every_record_once():
-    rng = np.random.default_rng(0)
-    score, y = rng.normal(size=103), rng.integers(0, 2, 103)
-    centres, shares = paper_figures.empirical_probability(score, y)
-    assert len(centres) == len(shares) == 12
-    assert np.all(np.diff(centres) > 0)
-    sizes = np.array([9] * 7 + [8] * 5)
-    assert np.sum(shares * sizes) == pytest.approx(y.sum())
-    assert len(paper_figures.empirical_probability(score[:3], y[:3])[0]) == 1
 
 
 def test_the_doubtful_record_divides_the_members(material):

@@ -12,9 +12,9 @@ import pytest
 from svmproba.paper import reproduce
 from svmproba.paper.datasets import load_dataset
 from svmproba.paper.methods import FAMILIES
-from svmproba.paper.protocol import cut_parts
 from svmproba.paper.reproduce import Plan, make_cell, plan_jobs, run
 from svmproba.paper.store import Store
+from svmproba.preparation.folds import split_parts
 
 PLAN = Plan(n_bootstraps=20, n_folds=10)
 
@@ -45,7 +45,7 @@ def test_cells_of_a_plan(tables):
     ],
 )
 def test_what_changes_results_changes_the_cell(tables, other):
-    part = cut_parts("fair", tables["wisconsin"][1], bootstrap=True)[0]
+    part = split_parts("fair", tables["wisconsin"][1], bootstrap=True)[0]
     cell = make_cell(PLAN, "wisconsin", "ebb", part)
     settings = {**vars(PLAN), **other}
     assert make_cell(Plan(**settings), "wisconsin", "ebb", part) != cell

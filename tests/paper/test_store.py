@@ -96,6 +96,6 @@ def test_files_that_are_something_else(tmp_path):
     connection.close()
     for path in (text, foreign, future):
         before = path.read_bytes()
-        with pytest.raises(ValueError, match=f"{path.name} (is no file of results|cannot be used)"):
+        with pytest.raises(ValueError, match=f"{path.name} (is not a file of|cannot be used)"):
             Store(path)
         assert path.read_bytes() == before

@@ -23,13 +23,7 @@ def main() -> None:
 
 
 def make_app() -> Any:
-    """Build the command line.
-
-    Returns
-    -------
-    typer.Typer
-        Callable; it ends the process with an exit code.
-    """
+    """Build the command line, a callable that ends the process with an exit code."""
     import typer
 
     from svmproba.cli.commands.compare import compare
@@ -42,7 +36,7 @@ def make_app() -> Any:
     app = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        help="Support vector machines with probabilities people can act on.",
+        help="Probabilities and decisions from support vector machines.",
         epilog=EXIT_CODES,
     )
 

@@ -1,4 +1,4 @@
-"""Costs of right and wrong calls, as the command line has them."""
+"""Costs of decisions, from the option ``--costs``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ("fn", "fp", "tp", "tn")
 
 @dataclass(frozen=True)
 class Costs:
-    """Cost of a missed positive, a false alarm, a rightly called positive and negative."""
+    """Costs of a false negative, a false positive, a true positive and a true negative."""
 
     fn: float = 1.0
     fp: float = 1.0
@@ -22,24 +22,16 @@ class Costs:
     tn: float = 0.0
 
     def by_name(self) -> dict[str, float]:
-        """Arguments of `with_costs`, `svmproba.evaluation.mean_cost` and the like."""
+        """Keyword arguments of `with_costs`, `svmproba.evaluation.mean_cost` and the like."""
         return {f"{name}_cost": getattr(self, name) for name in NAMES}
 
     def to_dict(self) -> dict[str, float]:
-        """Return the same as JSON has it."""
+        """Convert to JSON."""
         return asdict(self)
 
 
 def parse_costs(text: str | None) -> Costs | None:
-    """Read ``fn=500,fp=20``; ``tp`` and ``tn`` may be given too.
-
-    Parameters
-    ----------
-    text : str or None
-
-    Returns
-    -------
-    Costs or None
+    """Read ``fn=500,fp=20``; ``tp`` and ``tn`` are optional.
 
     Examples
     --------
@@ -61,7 +53,7 @@ def parse_costs(text: str | None) -> Costs | None:
                 f"--costs must be like fn=500,fp=20, with names of {', '.join(NAMES)}; got {text!r}"
             )
     if not {"fn", "fp"} <= set(found):
-        raise InputError(f"--costs must tell both fn and fp; got {text!r}")
+        raise InputError(f"--costs must give both fn and fp; got {text!r}")
     costs = Costs(**found)
     try:
         cost_threshold(costs.by_name())
@@ -71,7 +63,7 @@ def parse_costs(text: str | None) -> Costs | None:
 
 
 def rule_in_words(about: dict[str, Any], threshold: float) -> str:
-    """Say by which rule records are called positive."""
-    how = ", the usual threshold" if about["costs"] is None else ": the cheaper call"
+    """Say which records are decided as positive."""
+    how = ", the usual threshold" if about["costs"] is None else ", the least expected cost"
     how = ", the threshold that reaches the rate" if about["wants_rate"] else how
     return f"{about['positive']!r} from probability {threshold:.3g} on{how}"

@@ -1,4 +1,4 @@
-"""How commands speak and how they end: one voice, one set of exit codes."""
+"""Messages, exit codes, signals and errors of all commands."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-#: Exit codes: all went well; it failed while running; wrong use or bad input; Ctrl-C; the reader
-#: of a pipe went away.
+#: Exit codes, explained in `EXIT_CODES`.
 OK, FAILED, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 EXIT_CODES = (
-    "Exit codes: 0 all went well, 1 it failed while running, 2 wrong use or bad input, "
-    "130 stopped by Ctrl-C, 141 the reader of a pipe went away."
+    "Exit codes: 0 success, 1 failure while running, 2 wrong arguments or bad input, "
+    "130 stopped by Ctrl-C, 141 the reader of a pipe closed it."
 )
 
-
-#: Parameters of the library as the command line has them; where it has no option, the value alone.
+#: Options of the command line for parameters of the library; without an option, the value alone.
 _OPTIONS = {
     "n_bootstraps": "--bootstraps ",
     "n_jobs": "--jobs ",
@@ -37,47 +35,31 @@ _OPTIONS = {
     "tol": "",
 }
 _PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})=('?)(\w+(?:\.\d+)?\+?)\2")
-#: What a terminal obeys instead of showing it, and marks that turn the direction of writing.
+#: Control characters of a terminal, and marks that change the direction of writing.
 _CONTROLS = "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
 class InputError(ValueError):
-    """What the user gave cannot be used; the message says what and why."""
+    """Arguments or data that cannot be used; the message says which and why."""
 
 
 class Outcome(NamedTuple):
-    """What a command found, for ``--json``, and its exit code."""
+    """Result of a command, for ``--json``, and its exit code."""
 
     result: dict[str, Any]
     code: int = OK
 
 
 def visible(text: str, keep: str = "\n\t") -> str:
-    r"""Show control characters as escapes: names in a file could move the cursor or hide lines.
-
-    Examples
-    --------
-    >>> from svmproba.cli.errors import visible
-    >>> print(visible("age\x1b[2J"))
-    age\x1b[2J
-    """
+    """Show control characters as escapes: names in a file could move the cursor or hide lines."""
     return re.sub(_CONTROLS, lambda at: at[0] if at[0] in keep else ascii(at[0]).strip("'"), text)
 
 
-class Voice:
-    """What a command says: results on standard output, all else on standard error.
+class Messages:
+    """Prints results on standard output, and notes and warnings on standard error.
 
-    Parameters
-    ----------
-    as_json : bool
-        Whether standard output is kept for one JSON object.
-
-    Attributes
-    ----------
-    warnings : list of str
-        Warnings so far, in order.
-    check : callable
-        It raises a Ctrl-C again which a finaliser or a callback swallowed.
+    With `as_json` standard output is kept for one JSON object. `warnings` lists the warnings so
+    far; `check` raises again a Ctrl-C that a finaliser or a callback swallowed.
     """
 
     check: Callable[[], None] = staticmethod(lambda: None)
@@ -87,11 +69,11 @@ class Voice:
         self.warnings: list[str] = []
 
     def tell(self, text: str = "") -> None:
-        """Print a result for people."""
+        """Print a result."""
         print(visible(text), file=sys.stderr if self.as_json else sys.stdout)
 
     def note(self, text: str) -> None:
-        """Print what is no result."""
+        """Print a note on standard error."""
         print(visible(text), file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
@@ -101,30 +83,21 @@ class Voice:
             self.note(f"warning: {text}")
 
 
-def conduct(work: Callable[[Voice], Outcome], *, as_json: bool = False, debug: bool = False) -> int:
-    """Do the work of a command, whatever happens.
+def conduct(
+    work: Callable[[Messages], Outcome], *, as_json: bool = False, debug: bool = False
+) -> int:
+    """Run ``work(messages)`` and return the exit code; every error becomes one line.
 
-    Parameters
-    ----------
-    work : callable
-        ``work(voice) -> Outcome``.
-    as_json : bool, default=False
-        Print the outcome, or the error, as one JSON object on standard output.
-    debug : bool, default=False
-        Let errors through with their traceback.
-
-    Returns
-    -------
-    int
-        Exit code.
+    With `as_json` the outcome, or the error, is printed as one JSON object on standard output; with
+    `debug` errors are raised instead.
     """
-    voice = Voice(as_json)
+    messages = Messages(as_json)
     try:
         try:
-            with heard_signals() as voice.check, library_warnings_to(voice):
-                outcome = work(voice)
+            with handled_signals() as messages.check, library_warnings_to(messages):
+                outcome = work(messages)
         except KeyboardInterrupt:
-            voice.note("stopped")
+            messages.note("stopped")
             outcome = Outcome({"error": "stopped"}, INTERRUPTED)
         except (BrokenPipeError, Terminated):
             raise
@@ -132,10 +105,10 @@ def conduct(work: Callable[[Voice], Outcome], *, as_json: bool = False, debug: b
             if debug:
                 raise
             message, code = explain(error)
-            voice.note(f"error: {message}")
+            messages.note(f"error: {message}")
             outcome = Outcome({"error": message}, code)
         if as_json:
-            print(to_json({**outcome.result, "warnings": voice.warnings}))
+            print(to_json({**outcome.result, "warnings": messages.warnings}))
         sys.stdout.flush()
     except BrokenPipeError:
         silence_standard_output()
@@ -144,25 +117,15 @@ def conduct(work: Callable[[Voice], Outcome], *, as_json: bool = False, debug: b
 
 
 def explain(error: Exception) -> tuple[str, int]:
-    """Say in one line what went wrong, and find the exit code.
-
-    Parameters
-    ----------
-    error : Exception
-
-    Returns
-    -------
-    message : str
-    code : int
-    """
+    """Describe an error in one line, and choose the exit code."""
     if isinstance(error, InputError):
         return str(error), BAD_INPUT
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"this needs {error.name}, which is missing: pip install 'svmproba[cli]'", FAILED
     if isinstance(error, MemoryError):
-        return "there is not enough memory", FAILED
+        return "not enough memory", FAILED
     if isinstance(error, FileExistsError) and error.filename is not None:
-        made = f"{error.filename} was made by another program while this command ran"
+        made = f"{error.filename} was created by another program while this command ran"
         return f"--out: {made}; nothing was written, --force replaces it", BAD_INPUT
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}", FAILED
@@ -170,15 +133,7 @@ def explain(error: Exception) -> tuple[str, int]:
 
 
 def in_options(text: str) -> str:
-    """Say in options what the library says in parameters.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
+    """Replace parameters of the library by options of the command line.
 
     Examples
     --------
@@ -190,28 +145,12 @@ def in_options(text: str) -> str:
 
 
 def to_json(found: Any) -> str:
-    """Write JSON that every reader takes: numbers that are none become null.
-
-    Parameters
-    ----------
-    found : dict, list, str, number, bool or None
-        May hold NumPy scalars.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from svmproba.cli.errors import to_json
-    >>> to_json({"auc": float("nan"), "folds": 10})
-    '{"auc": null, "folds": 10}'
-    """
+    """Write JSON, with NumPy scalars as numbers and NaN and infinity as null."""
     return json.dumps(plain(found), ensure_ascii=False, allow_nan=False)
 
 
 def plain(found: Any) -> Any:
-    """Turn NumPy scalars into Python's, tuples into lists, and numbers that are none into None."""
+    """Turn NumPy scalars into Python's, tuples into lists, and NaN and infinity into None."""
     if isinstance(found, dict):
         return {str(key): plain(value) for key, value in found.items()}
     if isinstance(found, (list, tuple)):
@@ -222,37 +161,34 @@ def plain(found: Any) -> Any:
 
 
 def silence_standard_output() -> None:
-    """Send what is still to be flushed nowhere, so that the interpreter ends without a word."""
+    """Discard what is not flushed yet, so that the interpreter ends without an error."""
     with contextlib.suppress(Exception):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Terminated(SystemExit):
-    """The process was asked to end; files that were begun are removed on the way out."""
+    """The process was asked to end; temporary files are removed on the way out."""
 
 
 @contextlib.contextmanager
-def heard_signals() -> Iterator[Callable[[], None]]:
-    """Hear Ctrl-C and SIGTERM while the context lasts.
+def handled_signals() -> Iterator[Callable[[], None]]:
+    """Raise KeyboardInterrupt for Ctrl-C, and `Terminated` for SIGTERM, while the context lasts.
 
-    Yields
-    ------
-    callable
-        It raises a Ctrl-C again which a finaliser or a callback swallowed.
+    Yields a callable that raises again an exception that a finaliser or a callback swallowed.
     """
-    heard: list[BaseException] = []
+    raised: list[BaseException] = []
 
     def note(signum: int, frame: object) -> None:
         ctrl_c = signum == signal.SIGINT
-        heard.append(KeyboardInterrupt() if ctrl_c else Terminated(128 + signum))
-        raise heard[-1]
+        raised.append(KeyboardInterrupt() if ctrl_c else Terminated(128 + signum))
+        raise raised[-1]
 
     def check() -> None:
-        if heard:
-            raise heard[-1]
+        if raised:
+            raise raised[-1]
 
     def quiet(lost: Any) -> None:
-        if lost.exc_value not in heard:
+        if lost.exc_value not in raised:
             unraisable(lost)
 
     if threading.current_thread() is not threading.main_thread():
@@ -270,21 +206,21 @@ def heard_signals() -> Iterator[Callable[[], None]]:
 
 
 @contextlib.contextmanager
-def library_warnings_to(voice: Voice) -> Iterator[None]:
-    """Let warnings of the libraries be spoken without a file name and a line of code.
+def library_warnings_to(messages: Messages) -> Iterator[None]:
+    """Print warnings of the libraries without file name and source line.
 
-    One that differs in its numbers alone is not said again.
+    A warning that differs from an earlier one in its numbers alone is not repeated.
     """
     kinds: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-        # These are for those who write programs.
+        # These categories are meant for programmers.
         if not issubclass(category, (DeprecationWarning, FutureWarning, ResourceWarning)):
             text = in_options(" ".join(str(message).split()))
             kind = re.sub(r"\d+", "#", text)
             if kind not in kinds:
                 kinds.add(kind)
-                voice.warn(text)
+                messages.warn(text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

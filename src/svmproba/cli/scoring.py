@@ -1,4 +1,4 @@
-"""Scoring a table chunk by chunk with a saved model, and noting what it had not seen."""
+"""Scoring a table chunk by chunk with a saved model, noting cells that were not in training."""
 
 from __future__ import annotations
 
@@ -14,31 +14,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.pipeline import Pipeline
 
+from svmproba._types import Bools
 from svmproba.cli.costs import Costs
-from svmproba.cli.errors import InputError, Voice
-from svmproba.cli.input.cells import Bools, to_numbers, to_words
+from svmproba.cli.errors import InputError, Messages
+from svmproba.cli.input.cells import to_words
+from svmproba.cli.input.frames import frame_of
 from svmproba.cli.input.numerals import best_formats
 from svmproba.cli.input.roles import (
-    NUMERIC,
     Column,
     check_needed,
-    check_range,
     columns_of,
     split_names,
 )
 from svmproba.cli.input.tables import Chunk, TableFile, shorten
-from svmproba.cli.task import categories_of
 from svmproba.estimators._costs import expected_cost
 
 UNKNOWN, NOT_A_NUMBER = "unknown category", "not a number"
-#: Different cells that are remembered of one column; the others are only counted.
-CELLS_REMEMBERED = 100
-#: Different cells of one column that people are told of.
-CELLS_TOLD = 5
+#: Different cells of one column that are kept; the others are only counted.
+CELLS_KEPT = 100
+#: Different cells of one column that are named in a warning.
+CELLS_NAMED = 5
 
 
-class Cells(NamedTuple):
-    """First row of a value, that row for people, and how often it was there."""
+class Seen(NamedTuple):
+    """First row of a value, that row in words, and how often the value occurs."""
 
     row: int
     place: str
@@ -46,38 +45,38 @@ class Cells(NamedTuple):
 
 
 @dataclass
-class Oddity:
-    """Cells of one column that the model had not seen: first place and count of each value."""
+class UnseenCells:
+    """Cells of one column that the model cannot use: first place and count of each value."""
 
     column: str
     kind: str
-    cells: dict[str, Cells] = field(default_factory=dict)
+    cells: dict[str, Seen] = field(default_factory=dict)
     n_others: int = 0
 
     def add(self, value: str, n: int, chunk: Chunk, find: Callable[[], int]) -> None:
-        """Note some more cells of a value; the first is in the place of the chunk to be found."""
+        """Count n more cells of a value; `find` gives the place of the first in the chunk."""
         if value in self.cells:
             self.cells[value] = self.cells[value]._replace(n=self.cells[value].n + n)
-        elif len(self.cells) < CELLS_REMEMBERED:
+        elif len(self.cells) < CELLS_KEPT:
             row = chunk.first_row + find()
-            self.cells[value] = Cells(row, chunk.place(row), n)
+            self.cells[value] = Seen(row, chunk.place(row), n)
         else:
             self.n_others += n
 
     def in_words(self) -> Iterator[str]:
-        """Say which cells, where, and what became of them."""
-        fate = "counts as no category" if self.kind == UNKNOWN else "counts as missing"
-        for value, (_, place, n) in list(self.cells.items())[:CELLS_TOLD]:
+        """Say which cells, where, and how they are treated."""
+        effect = "counts as no category" if self.kind == UNKNOWN else "counts as missing"
+        for value, (_, place, n) in list(self.cells.items())[:CELLS_NAMED]:
             often = "once" if n == 1 else f"{n:,} times"
             said = f"column {self.column!r}: {self.kind} {shorten(value, 40)!r} {often}, first in "
-            yield f"{said}{place}; it {fate}"
-        n_more = len(self.cells) - CELLS_TOLD
+            yield f"{said}{place}; it {effect}"
+        n_more = len(self.cells) - CELLS_NAMED
         if n_more > 0:
             at_least = " at least" if self.n_others else ""
             yield f"column {self.column!r}: {self.kind}:{at_least} {n_more} other values as well"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as JSON has it."""
+        """Convert to JSON."""
         cells = [
             {"value": value, "first_row": seen.row, "count": seen.n}
             for value, seen in self.cells.items()
@@ -90,25 +89,17 @@ class Scorer:
 
     Parameters
     ----------
-    model : Pipeline
-        From `svmproba.cli.training.train`.
-    about : dict
-        What was saved with it, see `svmproba.cli.output.summary.describe`.
+    model, about : Pipeline and dict
+        Saved by ``svmproba fit``.
     table : TableFile
-        The one to be scored.
+        The table to score.
     keep : sequence of str, default=()
-        Columns to pass on; lists with commas, too.
-    interval : str, default=None
-        Kind of interval, as in ``predict_proba_interval``.
-    confidence : float, default=0.95
-        Of the interval.
+        Columns to copy; lists with commas, too.
+    interval, confidence
+        As in ``predict_proba_interval``.
     strict, lenient : bool, default=False
-        Whether an unknown category is an error; whether a cell that is no number, or a column
-        of nothing but unknown categories, is none.
-
-    Attributes
-    ----------
-    oddities : dict of (column, kind) to Oddity
+        Strict: an unknown category is an error. Lenient: neither a cell that is not a number nor
+        a column that has only unknown categories is an error.
     """
 
     def __init__(
@@ -128,13 +119,13 @@ class Scorer:
         self._interval, self._confidence = interval, confidence
         self._strict, self._lenient = strict, lenient
         self._columns = columns_of(about, table.reading)
-        #: Cells of each column of categories that are given, and those that are known.
+        # Cells of each column of categories that are not missing, and those that are known.
         self._n_given: Counter[str] = Counter()
         self._n_known: Counter[str] = Counter()
         self._costs = None if about["costs"] is None else Costs(**about["costs"])
         self._classes = list(model.classes_)
         self._known = known_categories(model)
-        self.oddities: dict[tuple[str, str], Oddity] = {}
+        self._unseen: dict[tuple[str, str], UnseenCells] = {}
         self._check_columns()
         self.schema = self._make_schema()
 
@@ -164,17 +155,7 @@ class Scorer:
         return pa.schema(fields)
 
     def score(self, chunk: Chunk) -> Any:
-        """Score some records.
-
-        Parameters
-        ----------
-        chunk : Chunk
-            Of the columns `columns`.
-
-        Returns
-        -------
-        pyarrow.RecordBatch
-        """
+        """Score the records of a chunk of the columns `columns`; returns a record batch."""
         rows = self._model[:-1].transform(self.frame(chunk))
         svm = self._model[-1]
         place = self._classes.index(self._about["positive"])
@@ -193,33 +174,30 @@ class Scorer:
             made.append(expected_cost(proba, called, self._costs.by_name()))
         return pa.record_batch(made, schema=self.schema)
 
-    def warn(self, voice: Voice) -> None:
-        """Say which cells the model had not seen."""
-        for oddity in self.oddities.values():
-            for said in oddity.in_words():
-                voice.warn(said)
+    def warn(self, messages: Messages) -> None:
+        """Warn of cells that the model cannot use."""
+        for unseen in self._unseen.values():
+            for said in unseen.in_words():
+                messages.warn(said)
+
+    def unseen_cells(self) -> list[dict[str, Any]]:
+        """Cells that the model cannot use, as JSON."""
+        return [unseen.to_dict() for unseen in self._unseen.values()]
 
     def frame(self, chunk: Chunk) -> pd.DataFrame:
-        """Make the table that the model reads, and note what it had not seen."""
-        made: dict[str, Any] = {}
-        for column in self._columns:
-            name, cells = column.name, chunk.batch.column(column.name)
-            if column.role == NUMERIC:
-                numbers = to_numbers(cells, column.format)
-                if numbers.bad.any():
-                    self._note_bad_numbers(column, numbers.bad, chunk)
-                check_range(numbers.values, lambda k: self._place(chunk, k), name)
-                made[name] = numbers.values
-            else:
-                words = to_words(cells)
-                self._note_unknown(name, words, chunk)
-                made[name] = categories_of(words)
-        return pd.DataFrame(made)
+        """Make the table that the model reads, and note cells that it cannot use."""
+        return frame_of(
+            chunk.batch,
+            self._columns,
+            partial(self._place, chunk),
+            note_bad=partial(self._note_bad_numbers, chunk),
+            note_words=partial(self._note_unknown, chunk),
+        )
 
     def _place(self, chunk: Chunk, k: int) -> str:
         return f"{self._table.name}, {chunk.place(chunk.first_row + k)}"
 
-    def _note_bad_numbers(self, column: Column, bad: Bools, chunk: Chunk) -> None:
+    def _note_bad_numbers(self, chunk: Chunk, column: Column, bad: Bools) -> None:
         name, places = column.name, np.flatnonzero(bad).tolist()
         words = to_words(chunk.batch.column(name)).take(pa.array(places))
         first = str(words[0])
@@ -231,11 +209,11 @@ class Scorer:
                 f"{self._place(chunk, places[0])}, column {name!r}: {shorten(first, 40)!r} is not "
                 f"a number{unit} ({hint}--lenient counts such cells as missing)"
             )
-        oddity = self.oddities.setdefault((name, NOT_A_NUMBER), Oddity(name, NOT_A_NUMBER))
+        unseen = self._unseen.setdefault((name, NOT_A_NUMBER), UnseenCells(name, NOT_A_NUMBER))
         for place, word in zip(places, words.to_pylist(), strict=True):
-            oddity.add(word, 1, chunk, partial(int, place))
+            unseen.add(word, 1, chunk, partial(int, place))
 
-    def _note_unknown(self, name: str, words: Any, chunk: Chunk) -> None:
+    def _note_unknown(self, chunk: Chunk, name: str, words: Any) -> None:
         for entry in pc.value_counts(words.drop_null()).to_pylist():
             value = entry["values"]
             self._n_given[name] += entry["counts"]
@@ -251,24 +229,24 @@ class Scorer:
                     f"{self._place(chunk, find())}, column {name!r}: the model does not know the "
                     f"category {shorten(value, 40)!r} (without --strict it counts as no category)"
                 )
-            oddity = self.oddities.setdefault((name, UNKNOWN), Oddity(name, UNKNOWN))
-            oddity.add(value, entry["counts"], chunk, find)
+            unseen = self._unseen.setdefault((name, UNKNOWN), UnseenCells(name, UNKNOWN))
+            unseen.add(value, entry["counts"], chunk, find)
 
     def check_all(self) -> None:
-        """Refuse, when all is scored, columns of which no cell was known."""
+        """Refuse, after the last chunk, columns of which no category is known."""
         for name, n_given in self._n_given.items():
             if not self._n_known[name] and not self._lenient:
-                cells = list(self.oddities[name, UNKNOWN].cells)[:CELLS_TOLD]
-                known = sorted(self._known[name])[:CELLS_TOLD]
+                cells = list(self._unseen[name, UNKNOWN].cells)[:CELLS_NAMED]
+                known = sorted(self._known[name])[:CELLS_NAMED]
                 raise InputError(
                     f"{self._table.name}, column {name!r}: the model knows none of its {n_given:,} "
                     f"cells, such as {', '.join(map(repr, cells))}; it was fitted on "
-                    f"{', '.join(map(repr, known))} (--lenient goes on without the column)"
+                    f"{', '.join(map(repr, known))} (--lenient scores without the column)"
                 )
 
 
 def known_categories(model: Pipeline) -> dict[str, set[str]]:
-    """Categories that the model was fitted with, by column."""
+    """Categories that the model was fitted on, by column."""
     for name, pipeline, columns in model[0].transformers_:
         if name == "categories" and len(columns):
             categories = pipeline[-1].categories_

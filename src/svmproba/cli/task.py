@@ -1,4 +1,4 @@
-"""From a file to a task of classification: records, labels, and what was done with the columns."""
+"""From a file to records, labels, and the role of each column."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from svmproba._types import Bools
 from svmproba.bootstrap.bags import draw_held_out
-from svmproba.cli.errors import InputError, Voice, visible
-from svmproba.cli.input.cells import Bools, to_numbers, to_words
+from svmproba.cli.errors import InputError, Messages, visible
+from svmproba.cli.input.cells import to_words
 from svmproba.cli.input.columns import plan_columns
+from svmproba.cli.input.frames import frame_of
 from svmproba.cli.input.roles import (
     CATEGORICAL,
     DROPPED,
     NUMERIC,
     Column,
-    Wishes,
+    ColumnChoices,
     check_column,
     check_needed,
-    check_range,
 )
 from svmproba.cli.input.tables import Chunk, TableFile, WholeTable, read_whole, shorten
 
-#: More columns than this are counted and not listed, unless there is something to say of them.
+#: More columns than this are counted; only those left out are listed.
 COLUMNS_LISTED = 40
 
 
@@ -41,12 +42,12 @@ class Task:
     X : pandas DataFrame of n records
         Numbers as float64, categories as text; missing cells are NaN.
     y : ndarray of shape (n,)
-        Labels: whole numbers where all are, else text.
+        Labels: integers where all are integers, else text.
     positive, negative : str or int
         The class of interest, and the other.
     plan : list of Column
     held_out : ndarray of int
-        Places of records that nothing may be learned from, before a guarantee is made on them.
+        Places of records that are kept for a guarantee: nothing is learned from them.
     """
 
     X: pd.DataFrame
@@ -58,7 +59,7 @@ class Task:
 
     @property
     def kept(self) -> NDArray[np.intp]:
-        """Places of the other records."""
+        """Places of the records that are not held out."""
         return np.setdiff1d(np.arange(len(self.y)), self.held_out)
 
 
@@ -74,45 +75,24 @@ class Labels(NamedTuple):
 def load_task(
     table: TableFile,
     target: str,
-    voice: Voice,
+    messages: Messages,
     *,
     positive: str | None = None,
-    wishes: Wishes | None = None,
+    choices: ColumnChoices | None = None,
     held_out_share: float = 0.0,
     seed: int = 0,
 ) -> Task:
     """Read a table and decide what its columns are.
 
-    Parameters
-    ----------
-    table : TableFile
-    target : str
-        Column of the labels.
-    voice : Voice
-        Tells what was done and what to doubt.
-    positive : str, default=None
-        The class of interest; None: the larger label.
-    wishes : Wishes, default=None
-        Columns that the user decided on.
-    held_out_share : float, default=0
-        Share of either class that is held back: not even the columns are judged by it.
-    seed : int, default=0
-        Draws the records held back.
-
-    Returns
-    -------
-    Task
-
-    Raises
-    ------
-    InputError
+    `positive` is the class of interest, by default the larger label. A share of either class,
+    drawn by `seed`, is held out, also from the decisions about columns.
     """
     check_column(target, table.columns, table.name, "--target")
-    wishes = (wishes or Wishes()).of_columns(table.columns, table.name)
-    if target in wishes.drop + wishes.numeric + wishes.categorical:
+    choices = (choices or ColumnChoices()).of_columns(table.columns, table.name)
+    if target in choices.drop + choices.numeric + choices.categorical:
         raise InputError(f"column {target!r} is the target and cannot be an attribute")
     whole = read_whole(table)
-    labels = read_labels(whole, target, voice, positive)
+    labels = read_labels(whole, target, messages, positive)
     rows = np.flatnonzero(labels.present) + 1
     attributes = whole.table.drop_columns([target]).filter(pa.array(labels.present))
     called = labels.y == labels.positive
@@ -122,11 +102,11 @@ def load_task(
     plan = plan_columns(
         attributes.take(pa.array(kept)),
         called[kept],
-        wishes=wishes,
+        choices=choices,
         reading=table.reading,
         rows=rows[kept],
     )
-    tell_plan(plan, voice)
+    tell_plan(plan, messages)
     used = [column for column in plan if column.role != DROPPED]
     if not used:
         raise InputError(f"{table.name}: no column is left to learn from")
@@ -140,38 +120,29 @@ def load_task(
     )
 
 
-def read_labels(whole: WholeTable, target: str, voice: Voice, positive: str | None) -> Labels:
-    """Read the labels of two classes.
-
-    Parameters
-    ----------
-    whole : WholeTable
-    target : str
-    voice : Voice
-    positive : str or None
-
-    Returns
-    -------
-    Labels
-    """
+def read_labels(whole: WholeTable, target: str, messages: Messages, positive: str | None) -> Labels:
+    """Read the labels of two classes."""
     words = to_words(whole.table.column(target))
     present = np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))
-    n_missing = int(np.count_nonzero(~present))
     counts = {
         entry["values"]: entry["counts"] for entry in pc.value_counts(words.drop_null()).to_pylist()
     }
     if len(counts) != 2:
         raise InputError(f"--target: column {target!r} must have two classes, {_found(counts)}")
-    if n_missing:
-        where = whole.place(int((~present).argmax()) + 1)
-        have = "record has" if n_missing == 1 else "records have"
-        voice.warn(f"{n_missing} {have} no {target!r} and are left out, the first in {where}")
+    _warn_of_missing(whole, target, present, messages)
     names: list[Any] = sorted(counts)
     y = np.asarray(words.drop_null().to_pylist())
     if all(_is_whole(name) for name in names):
         y, names = y.astype(np.int64), sorted(int(name) for name in names)
-    chosen = _choose_positive(names, positive, voice)
+    chosen = _choose_positive(names, positive, messages)
     return Labels(y, names[chosen], names[1 - chosen], present)
+
+
+def _warn_of_missing(whole: WholeTable, target: str, present: Bools, messages: Messages) -> None:
+    n = int(np.count_nonzero(~present))
+    if n:
+        are = f"1 record without {target!r} is" if n == 1 else f"{n} records without {target!r} are"
+        messages.warn(f"{are} left out, the first in {whole.place(int(present.argmin()) + 1)}")
 
 
 def _found(counts: dict[str, int]) -> str:
@@ -186,9 +157,9 @@ def _is_whole(word: str) -> bool:
     return word.lstrip("-").isdecimal() and str(int(word)) == word
 
 
-def _choose_positive(names: list[Any], positive: str | None, voice: Voice) -> int:
+def _choose_positive(names: list[Any], positive: str | None, messages: Messages) -> int:
     if positive is None:
-        voice.note(f"class of interest: {names[1]!r}, the larger label (--positive chooses)")
+        messages.note(f"class of interest: {names[1]!r}, the larger label (--positive chooses)")
         return 1
     same = {"True": "1", "False": "0"}
     wanted, *words = to_words(pa.array([positive, *map(str, names)])).to_pylist()
@@ -201,26 +172,13 @@ def _choose_positive(names: list[Any], positive: str | None, voice: Voice) -> in
 def read_labelled(
     table: TableFile,
     about: dict[str, Any],
-    voice: Voice,
+    messages: Messages,
     frame: Callable[[Chunk], pd.DataFrame],
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
-    """Read records with labels for a model that exists.
+    """Read records with labels for a saved model.
 
-    Parameters
-    ----------
-    table : TableFile
-    about : dict
-        What was saved with the model.
-    voice : Voice
-    frame : callable
-        Makes the model's columns of a chunk of the table.
-
-    Returns
-    -------
-    X : pandas DataFrame
-        The model's columns.
-    y : ndarray
-        Labels, as the model has them.
+    `frame` makes the model's columns of a chunk of the table. Returns a DataFrame of these columns
+    and the labels, as the model has them.
     """
     target = about["target"]
     used = [column["name"] for column in about["columns"] if column["role"] != DROPPED]
@@ -236,61 +194,25 @@ def read_labelled(
             f"{' nor '.join(map(repr, known))}, the classes of the model"
         )
     present = np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))
-    if words.null_count:
-        voice.warn(f"{words.null_count} records have no {target!r} and are left out")
+    _warn_of_missing(whole, target, present, messages)
     y = np.array([known[word] for word in words.drop_null().to_pylist()])
     X = pd.concat([frame(chunk) for chunk in whole.chunks], ignore_index=True)
     return X[present].reset_index(drop=True), y
 
 
-def frame_of(
-    table: Any, columns: Sequence[Column], where: Callable[[int], str] = str
-) -> pd.DataFrame:
-    """Make the table that the model learns from.
-
-    Parameters
-    ----------
-    table : pyarrow.Table or record batch
-    columns : sequence of Column
-        Those that are used.
-    where : callable, default=str
-        Name of a record for messages.
-
-    Returns
-    -------
-    pandas DataFrame
-    """
-    made: dict[str, Any] = {}
-    for column in columns:
-        cells = table.column(column.name)
-        if column.role == NUMERIC:
-            made[column.name] = to_numbers(cells, column.format).values
-            check_range(made[column.name], where, column.name)
-        else:
-            made[column.name] = categories_of(to_words(cells))
-    return pd.DataFrame(made)
-
-
-def categories_of(words: Any) -> pd.Series:
-    """Words as Python strings, NaN where missing, whatever strings this pandas has."""
-    cells = np.array(words.to_numpy(zero_copy_only=False), dtype=object)
-    cells[np.asarray(pc.is_null(words).to_numpy(zero_copy_only=False))] = np.nan
-    return pd.Series(cells, dtype=object)
-
-
-def tell_plan(plan: Sequence[Column], voice: Voice) -> None:
-    """Say what was done with each column, and what to doubt."""
+def tell_plan(plan: Sequence[Column], messages: Messages) -> None:
+    """Print what is done with each column, and its warnings."""
     listed = [column for column in plan if column.role == DROPPED or len(plan) <= COLUMNS_LISTED]
     if len(listed) < len(plan):
         for role in (NUMERIC, CATEGORICAL):
-            voice.note(f"{sum(column.role == role for column in plan)} {role} columns")
+            messages.note(f"{sum(column.role == role for column in plan)} {role} columns")
     names = [visible(column.name, keep="") for column in listed]
     width = min(40, max(map(len, names), default=0))
     for column, name in zip(listed, names, strict=True):
         missing = f", {column.n_missing} missing" if column.n_missing else ""
-        voice.note(
+        messages.note(
             f"  {shorten(name, width):<{width}}  {column.role:<11}  {column.reason}{missing}"
         )
     for column in plan:
         for doubt in column.warnings:
-            voice.warn(f"column {column.name!r}: {doubt}")
+            messages.warn(f"column {column.name!r}: {doubt}")

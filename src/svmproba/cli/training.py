@@ -1,4 +1,4 @@
-"""Fitting a pipeline on a task: standard parts of scikit-learn and one of our estimators."""
+"""Fitting a pipeline: preprocessing by scikit-learn and one of our estimators."""
 
 from __future__ import annotations
 
@@ -20,25 +20,13 @@ from svmproba.estimators._setting import check_class_weights
 from svmproba.estimators._validation import check_kernels
 from svmproba.preparation.preprocessing import make_preprocessor
 
-#: Share of either class that ``guarantee="split"`` holds back.
+#: Share of either class that ``guarantee="split"`` holds out.
 HELD_OUT_SHARE = 0.3
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What the model shall do.
-
-    Attributes
-    ----------
-    tpr, tnr : float or None
-        Wanted rate of the class of interest, or of the other; at most one.
-    guarantee : {None, "split", "oob", "jackknife+"}
-    confidence : float
-    calibration : str or None
-    costs : Costs or None
-    class_weight : {None, "balanced", "auto"}
-    kernel : {"linear", "rbf", "auto"}
-    """
+class Goal:
+    """What the model should do; at most one of the rates `tpr` and `tnr` is given."""
 
     tpr: float | None = None
     tnr: float | None = None
@@ -51,11 +39,11 @@ class Wish:
 
     @property
     def wants_rate(self) -> bool:
-        """Whether a rate was asked for."""
+        """Whether a rate is to be reached."""
         return self.tpr is not None or self.tnr is not None
 
     def check(self) -> None:
-        """Refuse what does not go together."""
+        """Refuse values out of range and options that exclude each other."""
         if self.tpr is not None and self.tnr is not None:
             raise InputError("--tpr and --tnr: a threshold has one free rate, give one of the two")
         for option, rate in (("--tpr", self.tpr), ("--tnr", self.tnr)):
@@ -68,51 +56,36 @@ class Wish:
 
     @property
     def held_out_share(self) -> float:
-        """Share of the records that nothing may be learned from."""
+        """Share of the records that nothing is learned from."""
         return HELD_OUT_SHARE if self.guarantee == "split" else 0.0
 
 
 def train(
     task: Task,
-    wish: Wish,
+    goal: Goal,
     *,
     n_bootstraps: int = 500,
     n_jobs: int | None = None,
     seed: int = 0,
     advance: Callable[[int], None] | None = None,
 ) -> Pipeline:
-    """Fit.
+    """Fit a pipeline of the steps ``columns`` (a ColumnTransformer) and ``svm``.
 
-    Records held back take part in nothing, the preprocessing included: only so is the guarantee on
-    them a theorem.
-
-    Parameters
-    ----------
-    task : Task
-    wish : Wish
-    n_bootstraps : int, default=500
-    n_jobs : int, default=None
-    seed : int, default=0
-    advance : callable, default=None
-        Called after every block of bags with their number.
-
-    Returns
-    -------
-    Pipeline
-        Steps ``columns`` (a ColumnTransformer) and ``svm``.
+    Records held out take no part, not even in the preprocessing: otherwise the guarantee would not
+    hold. `advance` is called after every block of bags with their number.
     """
     common: dict[str, Any] = {
         "n_bootstraps": n_bootstraps,
-        "calibration": wish.calibration,
-        "class_weight": wish.class_weight,
-        "kernel": wish.kernel,
+        "calibration": goal.calibration,
+        "class_weight": goal.class_weight,
+        "kernel": goal.kernel,
         "pos_label": task.positive,
         "n_jobs": n_jobs,
         "random_state": seed,
     }
-    rate: dict[str, Any] = {"guarantee": wish.guarantee, "confidence": wish.confidence}
-    if wish.wants_rate and wish.guarantee != "split":
-        svm: Any = ThresholdBootstrapSVC(wish.tpr, target_tnr=wish.tnr, **rate, **common)
+    rate: dict[str, Any] = {"guarantee": goal.guarantee, "confidence": goal.confidence}
+    if goal.wants_rate and goal.guarantee != "split":
+        svm: Any = ThresholdBootstrapSVC(goal.tpr, target_tnr=goal.tnr, **rate, **common)
     else:
         svm = BootstrapSVC(**common)
     kept, held_out = task.kept, task.held_out
@@ -121,28 +94,28 @@ def train(
         rows = columns.fit_transform(task.X.iloc[kept])
         with listening(advance) if advance is not None else nullcontext():
             svm.fit(rows, task.y[kept])
-        if wish.wants_rate and wish.guarantee == "split":
-            judges = columns.transform(task.X.iloc[held_out])
-            svm = svm.with_rate(tpr=wish.tpr, tnr=wish.tnr, **rate, X=judges, y=task.y[held_out])
-        elif wish.costs is not None and not wish.wants_rate:
+        if goal.wants_rate and goal.guarantee == "split":
+            held_rows = columns.transform(task.X.iloc[held_out])
+            svm = svm.with_rate(tpr=goal.tpr, tnr=goal.tnr, **rate, X=held_rows, y=task.y[held_out])
+        elif goal.costs is not None and not goal.wants_rate:
             with warnings.catch_warnings():
                 # The command warns of vote shares itself, before the fit.
                 warnings.simplefilter("ignore", UserWarning)
-                svm = svm.with_costs(**wish.costs.by_name())
+                svm = svm.with_costs(**goal.costs.by_name())
     except ValueError as error:
         raise InputError(in_options(str(error))) from error
     return Pipeline([("columns", columns), ("svm", svm)])
 
 
-def n_families(task: Task, wish: Wish) -> int:
-    """Families of SVMs that are fitted to every bag: kernels times class weights."""
+def n_families(task: Task, goal: Goal) -> int:
+    """Count the SVMs that are fitted to every bag and C: kernels times class weights."""
     n_plus = int(np.sum(task.y[task.kept] == task.positive))
     classes = np.array([task.negative, task.positive])
     sizes = len(task.kept) - n_plus, n_plus
-    weights = check_class_weights(wish.class_weight, classes, 1, sizes)
-    return len(check_kernels(wish.kernel)) * len(weights)
+    weights = check_class_weights(goal.class_weight, classes, 1, sizes)
+    return len(check_kernels(goal.kernel)) * len(weights)
 
 
 def n_features(model: Pipeline) -> int:
-    """Columns that the SVMs see."""
+    """Count the columns after the preprocessing."""
     return int(np.shape(model["columns"].get_feature_names_out())[0])

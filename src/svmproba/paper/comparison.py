@@ -10,10 +10,10 @@ import numpy as np
 
 from svmproba.paper.datasets import DISCREPANCIES
 from svmproba.paper.methods import FAMILIES, TARGETS, target_name
-from svmproba.paper.protocol import Summary, summarise
 from svmproba.paper.reproduce import Plan, Table, plan_jobs
 from svmproba.paper.store import Result, Store
 from svmproba.paper.tables import read_table
+from svmproba.preparation.performance import Summary, summarise
 
 TITLES = {
     1: "Data sets",
@@ -40,7 +40,7 @@ EFFORTS = ("thorough", "default", "fast")
 
 
 class Measured(NamedTuple):
-    """What the store tells of one output on one data set.
+    """Performance of one output on one data set.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Measured(NamedTuple):
     n_records : int
         Records that were predicted.
     note : str
-        How it differs from what the plan asked for; empty if it does not.
+        How it differs from the plan; empty if it does not.
     """
 
     summary: Summary
@@ -91,21 +91,10 @@ Found = dict[tuple[str, str], Measured]
 
 
 def collect(store: Store, plan: Plan, tables: dict[str, Table], families: Sequence[str]) -> Found:
-    """Summarise what the store has for a plan.
+    """Summarise what the store has for a plan, by data set and output.
 
     Where a family was not computed with the plan's bags, the largest number of bags that was used
     stands in, and a note says so; likewise for the effort of CEBB2.
-
-    Parameters
-    ----------
-    store : Store
-    plan : Plan
-    tables : dict of str to (DataFrame, ndarray)
-    families : sequence of str
-
-    Returns
-    -------
-    dict of (data set, output) to Measured
     """
     found: Found = {}
     for dataset, table in tables.items():
@@ -121,20 +110,7 @@ def stored_results(
 ) -> tuple[list[tuple[int, int, Result]], str]:
     """Read the results of a plan, or of the nearest one that the store has.
 
-    Parameters
-    ----------
-    store : Store
-    plan : Plan
-    dataset : str
-    table : tuple of DataFrame and ndarray
-    family : str
-
-    Returns
-    -------
-    results : list of (repeat, fold, Result)
-        Empty where there is none.
-    note : str
-        How they differ from what the plan asked for.
+    Returns (repeat, fold, Result) of each part, and how they differ from the plan.
     """
     efforts = [plan.effort, *(effort for effort in EFFORTS if effort != plan.effort)]
     for effort in efforts if family == "cebb2" else efforts[:1]:
@@ -171,21 +147,7 @@ def _summaries(dataset: str, results: list[tuple[int, int, Result]], note: str) 
 
 
 def compare(number: int, tables: dict[str, Table], found: Found) -> ComparedTable:
-    """Set our values beside a table of the paper.
-
-    Parameters
-    ----------
-    number : int
-        Table, 1 to 6.
-    tables : dict of str to (DataFrame, ndarray)
-        The data sets to show; those that the paper does not have stand alone.
-    found : dict of (data set, output) to Measured
-        From `collect`.
-
-    Returns
-    -------
-    ComparedTable
-    """
+    """Set our values beside a table of the paper, 1 to 6; `found` is from `collect`."""
     if number == 1:
         return _compare_counts(tables)
     printed = {(row["dataset"], row.get("method", "")): row for row in read_table(number)}

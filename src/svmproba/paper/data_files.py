@@ -16,13 +16,7 @@ from svmproba.paper.sources import SOURCES, Source, content_of
 
 
 def cache_folder() -> Path:
-    """Folder of downloaded files: ``svmproba`` in the user's cache.
-
-    Returns
-    -------
-    Path
-        It need not exist.
-    """
+    """Folder of downloaded files: ``svmproba`` in the user's cache; it need not exist."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":
@@ -33,16 +27,7 @@ def cache_folder() -> Path:
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256 of a file's content, after decompression if its name ends with ``.gz``.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    str
-    """
+    """SHA-256 of a file's content, after decompression if its name ends with ``.gz``."""
     content = path.read_bytes()
     if path.suffix == ".gz":
         # A damaged archive has the digest of its own bytes, which is that of no content.
@@ -58,32 +43,26 @@ def find_file(
     *,
     download: bool = True,
 ) -> Path:
-    """Find a verified file.
+    """Find a file and verify it.
 
-    Looked for in `data_dir`, in the folder that the environment variable ``SVMPROBA_DATA`` names,
-    and in the user's cache; then fetched into the cache.
+    It is looked for in `data_dir`, in the folder that the environment variable ``SVMPROBA_DATA``
+    names, and in the user's cache; then it is fetched into the cache.
 
     Parameters
     ----------
-    file : str
-        Name of the file.
-    sha256 : str
-        Digest of its content.
+    file, sha256 : str
+        Name of the file, and digest of its content.
     data_dir : path, default=None
         Folder to look into first.
     download : bool, default=True
-        Whether to fetch a file that is nowhere.
-
-    Returns
-    -------
-    Path
+        Whether to fetch a file that is in none of the folders.
 
     Raises
     ------
     ValueError
         A named folder has the file with another content.
     FileNotFoundError
-        It is nowhere, with the places and what a download said.
+        It is in none of the folders; the message names them, and why the download failed.
     """
     named = [Path(folder) for folder in (data_dir, os.environ.get("SVMPROBA_DATA")) if folder]
     for folder in named:
@@ -92,7 +71,7 @@ def find_file(
             _check(path, sha256)
             return path
     cached = cache_folder() / file
-    # A cached file that was damaged is nobody's work: it is fetched again.
+    # A damaged file in the cache is fetched again.
     if cached.is_file() and content_digest(cached) == sha256:
         return cached
     advice = (

@@ -6,7 +6,7 @@ Counts (rows, attributes, positives) agree with the paper's Table 1 except where
 
 Attributes that are codes without an order are declared in ``nominal`` and become categories, as
 do columns of text. Codes with an order (absenteeism's ``Education``, churn's ``Age Group``) stay
-numbers. With :func:`svmproba.preparation.preprocessing.make_preprocessor` the columns come to
+numbers. With :func:`svmproba.preparation.preprocessing.make_preprocessor` the columns become
 absenteeism 66, adult 105, australian 42, careval 21, german 61, heart 24, productivity 34, fewer
 where a training part lacks a rare category; the others have no categories.
 """
@@ -64,14 +64,10 @@ class Dataset:
         Comparison that makes a target positive; the value may be "mean" or "median".
     read : mapping
         Options of ``pandas.read_csv``.
-    drop : tuple of str
-        Columns that are not attributes.
-    keep : tuple of str or None
-        The attributes, where they are not all other columns.
-    nominal : tuple of str
-        Numeric codes without an order.
-    dates : tuple of str
-        Columns that hold dates.
+    drop, keep : tuple of str
+        Columns that are not attributes, or those that are; by default all but the target.
+    nominal, dates : tuple of str
+        Numeric codes without an order, and columns of dates.
     """
 
     file: str
@@ -246,11 +242,10 @@ def load_dataset(
         A key of ``DATASETS``: the paper's names, and ``"heart-full"`` for all 75 attributes of
         heart, which hold the target (``"heart"`` has the 13 in common use).
     data_dir : path, default=None
-        Folder to look into first. The others are the one that the environment variable
-        ``SVMPROBA_DATA`` names and the user's cache; ``"wisconsin"`` comes from scikit-learn's
-        own copy where no folder has it.
+        Folder to look into first, before that of the environment variable ``SVMPROBA_DATA`` and the
+        user's cache. ``"wisconsin"`` comes from scikit-learn where no folder has it.
     download : bool, default=True
-        Whether to fetch a file that is nowhere from where it is published, into the cache.
+        Whether to download a file that no folder has into the cache.
 
     Returns
     -------

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
@@ -17,56 +14,18 @@ from svmproba.evaluation import write_report
 from svmproba.evaluation._score_display import best_theta_scores
 from svmproba.paper import figures
 from svmproba.paper.datasets import load_dataset
-from svmproba.paper.methods import best_theta_proba
-from svmproba.paper.protocol import Summary, out_of_fold, positive_proba, summarise
 from svmproba.paper.tables import printed
+from svmproba.preparation.folds import best_theta_proba, out_of_fold, positive_proba
+from svmproba.preparation.performance import Summary, summarise
 from svmproba.preparation.preprocessing import make_preprocessor
+from svmproba.preparation.progress import show_progress
 
 CLASS_NAMES = ("benign", "malignant")
 N_FOLDS = 10
 
 
-def fold_progress(stream: TextIO) -> Callable[[int, int], None]:
-    """Return a callback that says how far the folds are and how long the rest will take.
-
-    Parameters
-    ----------
-    stream : text stream
-        A terminal gets one line that changes; anything else gets one line for each fold.
-
-    Returns
-    -------
-    callable
-        To be called as ``progress(folds_done, n_folds)``; 0 folds at the start.
-    """
-    start, terminal = time.perf_counter(), stream.isatty()
-
-    def show(done: int, total: int) -> None:
-        elapsed = time.perf_counter() - start
-        left = f"about {elapsed / done * (total - done):.0f} s left" if done else "starting"
-        line = f"fold {done:2d} of {total}, {elapsed:5.1f} s, {left}"
-        if terminal:
-            bar = "#" * round(30 * done / total)
-            stream.write(f"\r[{bar:<30}] {line:<45}" + "\n" * (done == total))
-        elif done:
-            stream.write(line + "\n")
-        stream.flush()
-
-    return show
-
-
 def comparison(summaries: dict[str, Summary]) -> str:
-    """Set our numbers beside the paper's.
-
-    Parameters
-    ----------
-    summaries : dict of str to Summary
-        By column of the paper's tables 2 and 5.
-
-    Returns
-    -------
-    str
-    """
+    """Set our summaries beside the paper's tables 2 and 5; keys are columns of these."""
     titles = {"ebb": "EBB, all values of C", "ebb_best": "EBB, best C only"}
     lines = [
         f"{'':24}{'MSE (s.e.)':>18}{'paper':>8}{'AUC (s.e.)':>20}{'paper':>8}",
@@ -86,48 +45,28 @@ def comparison(summaries: dict[str, Summary]) -> str:
 
 
 NOTE = """\
-Ours: every record predicted once, by ten models that had not seen it; s.e. over the ten folds.
+Ours: every record is predicted once, by a model fitted without it; s.e. over the ten folds.
 The paper's EBB values seem to rest on one hold-out of 57 records (its Table 1; 0.035 = 2/57),
 where a single record moves the MSE by up to 0.018: expect the same size, not the same digits.
 A vote share says how stable the side of the threshold is under resampling; it is not P(y|x)."""
 
 
 def run(n_bootstraps: int, out: Path, n_jobs: int | None) -> dict[str, Summary]:
-    """Run the experiment, print the comparison, write the figures and the report.
-
-    Parameters
-    ----------
-    n_bootstraps : int
-        Bags B.
-    out : Path
-        Folder of the figures.
-    n_jobs : int or None
-        Jobs of the fit.
-
-    Returns
-    -------
-    dict of str to Summary
-    """
+    """Run the experiment, print the comparison, write the figures and the report into `out`."""
     X, y = load_dataset("wisconsin")
     print(f"wisconsin: {len(y)} records, {X.shape[1]} attributes, {y.sum()} malignant")
-    n_members = n_bootstraps * 11
-    print(
-        f"{N_FOLDS} stratified folds, {n_bootstraps} bags x 11 values of C = {n_members} SVMs each"
-    )
-    progress = fold_progress(sys.stdout)
-    progress(0, N_FOLDS)
-    values, fold = out_of_fold(
-        BootstrapSVC(n_bootstraps=n_bootstraps, n_jobs=n_jobs, random_state=0),
-        X,
-        y,
-        readers={
-            "ebb": positive_proba,
-            "ebb_best": best_theta_proba,
-            "scores": lambda model, rows: best_theta_scores(model, rows).T,
-        },
-        n_folds=N_FOLDS,
-        progress=progress,
-    )
+    sizes = f"{n_bootstraps} bags x 11 values of C = {n_bootstraps * 11} SVMs each"
+    print(f"{N_FOLDS} stratified folds, {sizes}")
+    readers = {
+        "ebb": positive_proba,
+        "ebb_best": best_theta_proba,
+        "scores": lambda model, rows: best_theta_scores(model, rows).T,
+    }
+    model = BootstrapSVC(n_bootstraps=n_bootstraps, n_jobs=n_jobs, random_state=0)
+    with show_progress("demo", N_FOLDS, "folds") as advance:
+        values, fold, _ = out_of_fold(
+            model, X, y, readers=readers, n_folds=N_FOLDS, progress=lambda fold: advance(1)
+        )
     scores = values.pop("scores")
     summaries = {name: summarise(y, proba, fold) for name, proba in values.items()}
     print(f"\n{comparison(summaries)}\n\n{NOTE}\n")
@@ -146,7 +85,7 @@ def run(n_bootstraps: int, out: Path, n_jobs: int | None) -> dict[str, Summary]:
 
 
 def _report(n_bootstraps: int, out: Path, n_jobs: int | None) -> Path:
-    """Write the page for the person who decides; it judges training records out of bag."""
+    """Write the report; training records are predicted out of bag."""
     X, y = load_dataset("wisconsin")
     names = np.array(CLASS_NAMES)[y]
     model = BootstrapSVC(
@@ -162,13 +101,7 @@ def _report(n_bootstraps: int, out: Path, n_jobs: int | None) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line and run.
-
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        By default those of the process.
-    """
+    """Read the command line, by default that of the process, and run."""
     parser = argparse.ArgumentParser(
         prog="python -m svmproba.paper.demo",
         description="EBB on wisconsin under the paper's protocol, beside the paper's numbers.",

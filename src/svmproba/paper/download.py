@@ -1,4 +1,8 @@
-"""Fetching a file over HTTP through breaks, silence and slowness."""
+"""Fetching a file over HTTP in spite of broken, silent and slow connections.
+
+Not by pooch: it starts a broken download again from the first byte, has no limit on the whole
+time, and verifies the file that is served, while ours are recoded first.
+"""
 
 from __future__ import annotations
 
@@ -24,32 +28,20 @@ def fetch(
     attempts: int = 3,
     pause: float = 0.5,
 ) -> bytes:
-    """Fetch a file, going on where a connection broke off.
-
-    Nothing touches the disk: whoever is interrupted leaves nothing behind.
+    """Fetch a file, continuing where a connection broke. Nothing is written to the disk.
 
     Parameters
     ----------
     url : str
         Address, http or https.
     timeout : float, default=30.0
-        Seconds of silence after which a connection counts as broken.
+        Seconds without data after which a connection counts as broken.
     limit : float, default=900.0
         Seconds for everything together.
     attempts : int, default=3
-        Attempts in a row that may bring nothing new before giving up.
+        Consecutive attempts without new data before giving up.
     pause : float, default=0.5
         Seconds before the second attempt; every further pause is twice as long.
-
-    Returns
-    -------
-    bytes
-        The whole file.
-
-    Raises
-    ------
-    DownloadError
-        With the address and the reason.
     """
     deadline = time.monotonic() + limit
     got, mark, failed = bytearray(), None, 0
@@ -105,7 +97,7 @@ def _ask(url: str, have: int, mark: str | None, timeout: float) -> HTTPResponse:
 
 
 def _total(answer: HTTPResponse, have: int) -> int | None:
-    """Bytes of the whole file, where the server tells how many are to come."""
+    """Bytes of the whole file, where the server says how many are to come."""
     coming = answer.headers.get("Content-Length")
     return None if coming is None else have + int(coming)
 

@@ -1,4 +1,4 @@
-"""Which figure needs what, and drawing those that can be drawn."""
+"""What each of the paper's figures needs, and drawing those that can be drawn."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba import BootstrapSVC
+from svmproba._types import Floats
 from svmproba.evaluation._score_display import best_theta_scores
 from svmproba.paper import paper_figures
 from svmproba.paper.comparison import ComparedTable, compare, stored_results
 from svmproba.paper.kfold_votes import kfold_scores
-from svmproba.paper.protocol import cut_parts
 from svmproba.paper.reproduce import Plan, Table
 from svmproba.paper.store import Store
+from svmproba.preparation.folds import split_parts
 from svmproba.preparation.preprocessing import make_preprocessor
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from svmproba.paper.comparison import Found
 
-Floats = NDArray[np.float64]
 
 #: Numbers of folds and of bags in figures 2 and 3.
 SIZES = (20, 100, 500)
@@ -35,7 +35,7 @@ RATE = 0.9
 
 
 class NotAtHand(Exception):
-    """A figure lacks what it shows; the message says what."""
+    """What a figure needs is missing; the message names it."""
 
 
 @dataclass
@@ -49,7 +49,6 @@ class Material:
     tables : dict of str to (DataFrame, ndarray)
     found : dict of (data set, output) to Measured
     families : sequence of str
-        Families that were asked for.
     n_jobs : int or None
     """
 
@@ -62,7 +61,7 @@ class Material:
     _fits: dict[str, tuple[BootstrapSVC, Floats, NDArray[np.int64]]] = field(default_factory=dict)
 
     def table(self, dataset: str) -> Table:
-        """Return a data set that was asked for."""
+        """Return a data set of the request."""
         if dataset not in self.tables:
             raise NotAtHand(f"the data set {dataset}")
         return self.tables[dataset]
@@ -88,7 +87,7 @@ class Material:
         """Return EBB fitted on nine tenths, and rows and labels of the other tenth."""
         X, y = self.table(dataset)
         if dataset not in self._fits:
-            (part,) = cut_parts("paper", y, bootstrap=True, seed=self.plan.seed)
+            (part,) = split_parts("paper", y, bootstrap=True, seed=self.plan.seed)
             preprocessor = make_preprocessor(X)
             rows = preprocessor.fit_transform(X.iloc[part.train])
             model = BootstrapSVC(
@@ -105,7 +104,7 @@ class Material:
     def training(self, dataset: str) -> tuple[Floats, NDArray[np.int64]]:
         """Return the nine tenths of `held_out`."""
         X, y = self.table(dataset)
-        (part,) = cut_parts("paper", y, bootstrap=True, seed=self.plan.seed)
+        (part,) = split_parts("paper", y, bootstrap=True, seed=self.plan.seed)
         return make_preprocessor(X).fit_transform(X.iloc[part.train]), y[part.train]
 
     def compared(self, number: int) -> ComparedTable:
@@ -135,7 +134,7 @@ def _sizes(material: Material) -> list[int]:
 
 
 def _doubtful_record(material: Material) -> tuple[Floats, Floats]:
-    """Row of the wisconsin record on which the members are most divided, and their scores."""
+    """Row of the wisconsin record with the most divided votes, and the scores of the members."""
     model, rows, _ = material.held_out("wisconsin")
     scores = best_theta_scores(model, rows)
     record = int(np.argmin(np.abs((scores > 0).mean(axis=0) - 0.5)))
@@ -151,13 +150,13 @@ def _figure2(material: Material) -> Figure:
         f"{k} folds": kfold_scores(X, y, row, n_folds=k, C=C, random_state=material.plan.seed)[0]
         for k in _sizes(material)
     }
-    return paper_figures.vote_histograms(scores, "One wisconsin record, machines of k folds")
+    return paper_figures.vote_histograms(scores, "One wisconsin record, SVMs of k folds")
 
 
 def _figure3(material: Material) -> Figure:
     _, scores = _doubtful_record(material)
     panels = {f"{size} bags": scores[:size] for size in _sizes(material)}
-    return paper_figures.vote_histograms(panels, "The same record, machines of bootstrap bags")
+    return paper_figures.vote_histograms(panels, "The same record, SVMs of bootstrap bags")
 
 
 def _figure5(material: Material) -> Figure:
@@ -217,19 +216,9 @@ FIGURES: dict[int, Callable[[Material], Figure]] = {
 
 
 def draw_figures(material: Material, folder: Path) -> tuple[list[Path], dict[int, str]]:
-    """Draw every figure that can be drawn.
+    """Draw the figures that can be drawn.
 
-    Parameters
-    ----------
-    material : Material
-    folder : Path
-        Made where needed.
-
-    Returns
-    -------
-    written : list of Path
-    lacking : dict of int to str
-        What the others lack, by number.
+    Returns the files written and, by number, what the other figures need.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written, lacking = [], {}

@@ -1,4 +1,4 @@
-"""The methods that the paper compares: how each is made and what is read out of it."""
+"""The methods that the paper compares: how each is made and what is read from it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import svmproba
-from svmproba.bootstrap.reliability import weights
-from svmproba.bootstrap.votes import mix_shares
+from svmproba import estimators
+from svmproba._types import Floats
 from svmproba.evaluation._score_display import best_theta_scores
-from svmproba.paper.protocol import positive_proba
-
-Floats = NDArray[np.float64]
+from svmproba.preparation.folds import best_theta_proba, positive_proba
 
 #: True positive rates asked of CEBB1 and CEBB2.
 TARGETS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -37,15 +34,15 @@ def _fit(estimator: Any, X: Floats, y: NDArray[np.int64]) -> Any:
 
 @dataclass(frozen=True)
 class Family:
-    """Methods that are read out of one fit.
+    """Methods that are read from one fit.
 
     Attributes
     ----------
     methods : tuple of str
-        Entries of ``METHODS`` that it serves.
+        Entries of ``METHODS``.
     make : callable
         ``make(**setting) -> estimator``; of the setting (``n_bootstraps``, ``effort``,
-        ``random_state``, ``n_jobs``) it takes what the estimator knows.
+        ``random_state``, ``n_jobs``, ``device``) it uses what the estimator has.
     read : callable
         ``read(fitted, X) -> dict``, values of shape (n,) by name of the output.
     fit : callable
@@ -53,7 +50,7 @@ class Family:
     bootstrap : bool
         Whether it is one of the paper's own methods, with bags.
     n_members : int
-        Machines fitted, for each bag where there are bags: a guess of the price.
+        SVMs fitted, for each bag where there are bags: a rough measure of the work.
     """
 
     methods: tuple[str, ...]
@@ -67,11 +64,6 @@ class Family:
 def target_name(method: str, target: float) -> str:
     """Name of an output at a wanted rate, such as ``"cebb1@0.5"``."""
     return f"{method}@{target:g}"
-
-
-def best_theta_proba(model: Any, X: Floats) -> Floats:
-    """Probability by the most reliable C alone (epsilon=0), from a fit that kept all of them."""
-    return mix_shares(model.vote_shares(X), weights(model.reliability_, epsilon=0.0))
 
 
 def _read_ebb(model: Any, X: Floats) -> dict[str, Floats]:
@@ -110,7 +102,7 @@ def _read_cebb2(models: Any, X: Floats) -> dict[str, Floats]:
 
 def _make(class_name: str, *arguments: Any, **own: Any) -> Callable[..., Any]:
     def make(**setting: Any) -> Any:
-        estimator = getattr(svmproba, class_name)(*arguments, **own)
+        estimator = getattr(estimators, class_name)(*arguments, **own)
         known = estimator.get_params(deep=False)
         return estimator.set_params(**{k: v for k, v in setting.items() if k in known})
 
@@ -154,17 +146,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def choose_families(methods: Sequence[str]) -> list[str]:
-    """Families that serve some methods.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        Entries of ``METHODS``.
-
-    Returns
-    -------
-    list of str
-        Keys of ``FAMILIES``, in its order.
+    """Families that serve some methods, in the order of ``FAMILIES``.
 
     Examples
     --------
@@ -179,19 +161,9 @@ def choose_families(methods: Sequence[str]) -> list[str]:
 
 
 def recipe_of(family: str, **setting: Any) -> str:
-    """Describe what a family computes, but for bags and seed: equal texts, equal results.
+    """Describe what a family computes, apart from bags and seed: equal texts, equal results.
 
-    Parameters
-    ----------
-    family : str
-        Key of ``FAMILIES``.
-    **setting
-        As in `Family.make`.
-
-    Returns
-    -------
-    str
-        JSON of the estimator's class and the parameters that are not its defaults.
+    JSON of the estimator's class and the parameters that are not its defaults.
     """
     estimator = FAMILIES[family].make(**setting)
     defaults = type(estimator)().get_params(deep=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Floats
 from svmproba.evaluation import VoteHistogramDisplay
 from svmproba.evaluation._drawing import GUIDE_COLOR, NEGATIVE_COLOR, POSITIVE_COLOR, tidy
 from svmproba.paper.comparison import ComparedTable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Value = TypeVar("Value")
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 #: Scores, probabilities, labels and folds of the same records.
 Scored = tuple[Floats, Floats, Labels, Labels]
@@ -27,19 +27,9 @@ PER_DOT = 8
 
 
 def empirical_probability(score: Floats, y: Labels, n_dots: int = 20) -> tuple[Floats, Floats]:
-    """Share of positives among records with neighbouring scores.
+    """Mean score and share of positives in groups of neighbouring scores.
 
-    Parameters
-    ----------
-    score : ndarray of shape (n,)
-    y : ndarray of shape (n,)
-        1 for the class of interest, 0 for the other.
-    n_dots : int, default=20
-        Groups of equal size, fewer where they would have less than ``PER_DOT`` records.
-
-    Returns
-    -------
-    mean_score, share : ndarray of shape (n_dots,)
+    Groups of equal size, `n_dots` or fewer so that each has at least ``PER_DOT`` records.
 
     Examples
     --------
@@ -58,17 +48,7 @@ def empirical_probability(score: Floats, y: Labels, n_dots: int = 20) -> tuple[F
 
 
 def platt_fits(scored: dict[str, Scored]) -> Figure:
-    """Draw Platt's sigmoid against the empirical class probabilities (figure 1).
-
-    Parameters
-    ----------
-    scored : dict of str to (score, probability, label, fold)
-        Held-out scores and Platt's probabilities, by data set. Every fold has its own sigmoid.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Draw Platt's sigmoid, one for each fold, against the empirical probabilities (figure 1)."""
     figure = new_figure(5.4 * len(scored), 4.2)
     for ax, (name, (score, proba, y, fold)) in _panels(figure, scored):
         for k in np.unique(fold):
@@ -84,20 +64,7 @@ def platt_fits(scored: dict[str, Scored]) -> Figure:
 
 
 def ebb_fit(name: str, score: Floats, proba: Floats, y: Labels) -> Figure:
-    """Draw EBB's probabilities against the empirical class probabilities (figure 5).
-
-    Parameters
-    ----------
-    name : str
-        Data set.
-    score, proba : ndarray of shape (n,)
-        Mean score of the members and EBB's probability, of records they have not seen.
-    y : ndarray of shape (n,)
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Draw EBB's probabilities against the empirical probabilities, out of fold (figure 5)."""
     figure = new_figure(6.4, 4.4)
     ax = figure.subplots()
     dots = empirical_probability(score, y)
@@ -111,18 +78,7 @@ def ebb_fit(name: str, score: Floats, proba: Floats, y: Labels) -> Figure:
 
 
 def vote_histograms(scores: dict[str, Floats], title: str) -> Figure:
-    """Draw the scores that several ensembles give to one record (figures 2 and 3).
-
-    Parameters
-    ----------
-    scores : dict of str to ndarray of shape (n_members,)
-        By title of the panel.
-    title : str
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Draw the scores of several ensembles on one record, by title (figures 2 and 3)."""
     figure = new_figure(4.2 * len(scores), 3.6)
     everything = np.concatenate([*scores.values(), [0.0]])
     margin = 0.05 * np.ptp(everything)
@@ -136,19 +92,7 @@ def vote_histograms(scores: dict[str, Floats], title: str) -> Figure:
 
 
 def moved_thresholds(scores: dict[str, Floats], threshold: float) -> Figure:
-    """Draw the votes on some records at 0 and at a moved threshold (figure 6).
-
-    Parameters
-    ----------
-    scores : dict of str to ndarray of shape (n_bootstraps,)
-        By name of the record.
-    threshold : float
-        The moved threshold.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Draw the votes on some records at 0 and at a moved threshold (figure 6)."""
     figure = new_figure(4.8 * len(scores), 6.4)
     axes = figure.subplots(2, len(scores), squeeze=False)
     for column, (name, values) in zip(axes.T, scores.items(), strict=True):
@@ -162,18 +106,7 @@ def moved_thresholds(scores: dict[str, Floats], threshold: float) -> Figure:
 
 
 def errors_by_target(table: ComparedTable, title: str) -> Figure:
-    """Draw the error of a class against the wanted rate, one panel a data set (figures 7 and 8).
-
-    Parameters
-    ----------
-    table : ComparedTable
-        Table 3 or 4.
-    title : str
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Draw table 3 or 4: the error of a class against the wanted rate (figures 7 and 8)."""
     names = list(dict.fromkeys(row.dataset for row in table.rows))
     n_columns = min(5, len(names))
     n_lines = -(-len(names) // n_columns)
@@ -207,20 +140,7 @@ def errors_by_target(table: ComparedTable, title: str) -> Figure:
 
 
 def instances(y: Labels, proba: Floats, title: str) -> Figure:
-    """Draw the actual and the predicted probability of the negative class (figures 9 and 10).
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels of a few records.
-    proba : ndarray of shape (n,)
-        Predicted probability of class 1.
-    title : str
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Draw the actual and the predicted probability of the negative class (figures 9 and 10)."""
     figure = new_figure(7.6, 3.6)
     ax, place = figure.subplots(), np.arange(len(y))
     ax.bar(place - 0.2, 1 - y, 0.38, color="black", label="actual")

@@ -23,15 +23,6 @@ LEGEND = (
 def short(value: float, decimals: int = 3) -> str:
     """Write a number without a leading zero.
 
-    Parameters
-    ----------
-    value : float
-    decimals : int, default=3
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> from svmproba.paper.render import short
@@ -74,33 +65,13 @@ def _grid(table: ComparedTable, separator: str = " ") -> tuple[list[str], list[l
 
 
 def title_of(table: ComparedTable, setting: str) -> str:
-    """Title of a table.
-
-    Parameters
-    ----------
-    table : ComparedTable
-    setting : str
-        How the values were found, in a few words.
-
-    Returns
-    -------
-    str
-    """
+    """Title of a table; `setting` says how the values were computed."""
     about = "" if table.number == 1 else f" ({setting})"
     return f"Table {table.number}. {TITLES[table.number]}{about}"
 
 
 def to_csv(table: ComparedTable) -> str:
-    """Write a table in long form, one value a line.
-
-    Parameters
-    ----------
-    table : ComparedTable
-
-    Returns
-    -------
-    str
-    """
+    """Write a table in long form, one value per line."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["dataset", "method", "column", "ours", "se", "paper", "distance"])
@@ -112,17 +83,7 @@ def to_csv(table: ComparedTable) -> str:
 
 
 def to_markdown(table: ComparedTable, setting: str) -> str:
-    """Write a table in Markdown, with its notes.
-
-    Parameters
-    ----------
-    table : ComparedTable
-    setting : str
-
-    Returns
-    -------
-    str
-    """
+    """Write a table in Markdown, with its notes."""
     head, body = _grid(table)
     lines = [f"# {title_of(table, setting)}", ""]
     lines += ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *body)]
@@ -135,17 +96,7 @@ def to_markdown(table: ComparedTable, setting: str) -> str:
 
 
 def to_text(table: ComparedTable, setting: str) -> str:
-    """Write a table in plain text.
-
-    Parameters
-    ----------
-    table : ComparedTable
-    setting : str
-
-    Returns
-    -------
-    str
-    """
+    """Write a table in plain text."""
     head, body = _grid(table)
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
@@ -158,15 +109,7 @@ def to_text(table: ComparedTable, setting: str) -> str:
 
 
 def print_table(table: ComparedTable, setting: str, write: Callable[[str], object] = print) -> None:
-    """Print a table, drawn by rich on a terminal where it is installed.
-
-    Parameters
-    ----------
-    table : ComparedTable
-    setting : str
-    write : callable, default=print
-        Prints the plain text elsewhere.
-    """
+    """Print a table, drawn by rich on a terminal where it is installed."""
     console = _terminal()
     if console is None:
         write(to_text(table, setting))
@@ -188,7 +131,7 @@ def print_table(table: ComparedTable, setting: str, write: Callable[[str], objec
 
 
 def _terminal() -> Any:
-    """Return rich's console, or None where it is not installed or there is no terminal."""
+    """Console of rich, or None where it is not installed or there is no terminal."""
     try:
         from rich.console import Console
     except ImportError:

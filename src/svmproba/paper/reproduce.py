@@ -1,4 +1,4 @@
-"""The paper's experiment, cell by cell, with a memory.
+"""The paper's experiment, cell by cell.
 
 A cell is one fit on one training part: (protocol, data set, family of methods, repeat, fold). Each
 is kept in a :class:`~svmproba.paper.store.Store` as soon as it is done, and not computed again.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from svmproba.paper.datasets import DATASETS
 from svmproba.paper.methods import FAMILIES, recipe_of
-from svmproba.paper.protocol import Part, cut_parts
 from svmproba.paper.store import Cell, Result, Store
+from svmproba.preparation.folds import Part, split_parts
 from svmproba.preparation.preprocessing import make_preprocessor
 
 if TYPE_CHECKING:
@@ -31,17 +31,7 @@ Table = tuple["pd.DataFrame", NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is computed, and how.
-
-    Attributes
-    ----------
-    protocol : {"fair", "paper"}
-    n_bootstraps : int
-    n_folds, n_repeats : int
-    seed : int
-    effort : str
-        Effort of CEBB2.
-    """
+    """What is computed, and how; `effort` is that of CEBB2."""
 
     protocol: str = "fair"
     n_bootstraps: int = 500
@@ -52,17 +42,17 @@ class Plan:
 
 
 class Event(NamedTuple):
-    """Told after every cell.
+    """Report after every cell.
 
     Attributes
     ----------
     done, total : int
-        Cells, with those that were kept from before.
+        Cells, with those that were stored before.
     cell : Cell
     seconds : float
-        Time the cell took.
+        Time of the cell.
     left : float or None
-        Guess of the seconds that the rest will take; None as long as there is none.
+        Estimate of the seconds left; None where there is none yet.
     failure : Exception or None
         Why the cell has no result.
     """
@@ -76,33 +66,20 @@ class Event(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A cell, its records, and a guess of its price in machines times records times columns."""
+    """A cell, its records, and its rough work in SVMs times records times columns."""
 
     cell: Cell
     part: Part
-    price: float
+    work: float
 
 
 def plan_jobs(plan: Plan, tables: dict[str, Table], families: Sequence[str]) -> list[Job]:
-    """List all cells of a plan.
-
-    Parameters
-    ----------
-    plan : Plan
-    tables : dict of str to (DataFrame, ndarray)
-        The data sets by name.
-    families : sequence of str
-        Keys of ``FAMILIES``.
-
-    Returns
-    -------
-    list of Job
-    """
+    """List all cells of a plan, for data sets by name and families of ``FAMILIES``."""
     jobs = []
     for dataset, (X, y) in tables.items():
         for family in families:
             own = FAMILIES[family].bootstrap
-            parts = cut_parts(
+            parts = split_parts(
                 plan.protocol,
                 y,
                 bootstrap=own,
@@ -110,25 +87,14 @@ def plan_jobs(plan: Plan, tables: dict[str, Table], families: Sequence[str]) -> 
                 n_repeats=plan.n_repeats,
                 seed=plan.seed,
             )
-            machines = FAMILIES[family].n_members * (plan.n_bootstraps if own else 1)
-            price = float(machines * len(y) * min(len(y), X.shape[1]))
-            jobs += [Job(make_cell(plan, dataset, family, part), part, price) for part in parts]
+            members = FAMILIES[family].n_members * (plan.n_bootstraps if own else 1)
+            work = float(members * len(y) * min(len(y), X.shape[1]))
+            jobs += [Job(make_cell(plan, dataset, family, part), part, work) for part in parts]
     return jobs
 
 
 def make_cell(plan: Plan, dataset: str, family: str, part: Part) -> Cell:
-    """Name a cell by everything that decides its result.
-
-    Parameters
-    ----------
-    plan : Plan
-    dataset, family : str
-    part : Part
-
-    Returns
-    -------
-    Cell
-    """
+    """Name a cell by everything that decides its result."""
     own = FAMILIES[family].bootstrap
     estimator = json.loads(recipe_of(family, effort=plan.effort))
     recipe = {"estimator": estimator, "data": DATASETS[dataset].sha256}
@@ -146,21 +112,9 @@ def make_cell(plan: Plan, dataset: str, family: str, part: Part) -> Cell:
 
 
 def compute(job: Job, plan: Plan, table: Table, n_jobs: int | None, device: str = "cpu") -> Result:
-    """Fit on the training part and read what is said of the other records.
+    """Fit on the training part and predict the other records.
 
-    Parameters
-    ----------
-    job : Job
-    plan : Plan
-    table : tuple of DataFrame and ndarray
-    n_jobs : int or None
-        Jobs of the fit; the result does not depend on them.
-    device : str, default="cpu"
-        Where the paper's own methods are fitted; the result depends on it within ``tol``.
-
-    Returns
-    -------
-    Result
+    The result does not depend on `n_jobs`; on `device` it depends within ``tol``.
     """
     (X, y), (cell, part, _) = table, job
     family = FAMILIES[cell.family]
@@ -199,35 +153,29 @@ def run(
 
     Parameters
     ----------
-    plan : Plan
-    tables : dict of str to (DataFrame, ndarray)
-        The data sets by name.
-    families : sequence of str
-        Keys of ``FAMILIES``.
+    plan, tables, families
+        As in `plan_jobs`.
     store : Store
-    n_jobs : int or None, default=None
-        Jobs of every fit.
-    device : str, default="cpu"
-        Where to fit, as in `compute`.
+    n_jobs, device
+        As in `compute`.
     begin : callable, default=None
-        Called with every `Cell` that is going to be computed.
+        Called with every `Cell` before it is computed.
     report : callable, default=None
         Called with an `Event` after it.
 
     Returns
     -------
     dict of Cell to Exception
-        Cells that failed; the others go on without them.
+        Cells that failed; the others are computed all the same.
     """
     jobs = plan_jobs(plan, tables, families)
-    waiting, pace, begun = [], _Pace(), set[str]()
+    waiting = [job for job in jobs if job.cell not in store]
+    speeds, begun = _Speeds(), set[str]()
     for job in jobs:
         if job.cell in store:
-            pace.note(job, store.get(job.cell).seconds)
-        else:
-            waiting.append(job)
+            speeds.note(job, store.get(job.cell).seconds)
     failures: dict[Cell, Exception] = {}
-    for k, job in enumerate(waiting):
+    for k, job in enumerate(waiting, 1):
         if begin is not None:
             begin(job.cell)
         start, failure = time.perf_counter(), None
@@ -237,43 +185,43 @@ def run(
         except Exception as error:
             failures[job.cell] = failure = error
         seconds = time.perf_counter() - start
-        # The first cell of a family may have waited for compilation: it tells no pace.
+        # The first cell of a family may have waited for compilation: its speed says nothing.
         if job.cell.family in begun and failure is None:
-            pace.note(job, seconds)
+            speeds.note(job, seconds)
         begun.add(job.cell.family)
         if report is not None:
-            rest = waiting[k + 1 :]
-            done = len(jobs) - len(rest)
-            left = pace.guess_all(rest)
+            done, left = len(jobs) - len(waiting) + k, speeds.seconds_of(waiting[k:])
             report(Event(done, len(jobs), job.cell, seconds, left, failure))
     return failures
 
 
-class _Pace:
-    """Guesses how long cells take from those that are done."""
+class _Speeds:
+    """Speed of finished cells, to estimate the time of others.
+
+    Not `svmproba._pace.Pace`, whose units take equal times: a cell of CEBB2 takes hundreds of
+    times as long as one of EBB, and more on some data sets than on others.
+    """
 
     def __init__(self) -> None:
-        self._spent: dict[tuple[str, ...], list[float]] = {}
+        self._spent: dict[tuple[str, ...], tuple[float, float]] = {}
 
     @staticmethod
-    def _kinds(cell: Cell) -> Iterator[tuple[str, ...]]:
-        yield (cell.dataset, cell.family)
-        yield (cell.family,)
-        yield ()
+    def _kinds(cell: Cell) -> list[tuple[str, ...]]:
+        """From near to far: same data and family, same family, all cells."""
+        return [(cell.dataset, cell.family), (cell.family,), ()]
 
     def note(self, job: Job, seconds: float) -> None:
         for kind in self._kinds(job.cell):
-            spent = self._spent.setdefault(kind, [0.0, 0.0])
-            spent[0] += seconds
-            spent[1] += job.price
+            spent, work = self._spent.get(kind, (0.0, 0.0))
+            self._spent[kind] = spent + seconds, work + job.work
 
-    def guess_all(self, jobs: Sequence[Job]) -> float | None:
+    def seconds_of(self, jobs: Sequence[Job]) -> float | None:
+        """Estimate by the nearest finished cells; None where there are none."""
         if jobs and not self._spent:
             return None
-        return sum(map(self._guess, jobs))
-
-    def _guess(self, job: Job) -> float:
-        # The nearest relatives that are done: same data and family, same family, all.
-        kind = next(kind for kind in self._kinds(job.cell) if kind in self._spent)
-        seconds, price = self._spent[kind]
-        return seconds / price * job.price
+        total = 0.0
+        for job in jobs:
+            kind = next(kind for kind in self._kinds(job.cell) if kind in self._spent)
+            seconds, work = self._spent[kind]
+            total += seconds / work * job.work
+        return total

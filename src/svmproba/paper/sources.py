@@ -1,12 +1,13 @@
 """Where the files of the paper's data sets are published, and how they became ours.
 
-The original archive comes first; where the files at hand are a public copy of it, that copy, at a
-fixed commit, is the second choice. What is fetched counts only if its content has the digest in
+The original archive comes first; the second choice is a public copy of it, at a fixed commit. What
+is fetched is used only if its content has the digest in
 :data:`svmproba.paper.datasets.DATASETS`.
 
 Two files have no download. ``heart.csv.gz`` was put together from UCI's 76-attribute files of
-Cleveland, Hungary and Switzerland, one of them corrupt and mended by another; ``SRBCT.csv.gz``
-comes from an R workspace of the package plsgenomics. ``wisconsin.csv`` ships with scikit-learn.
+Cleveland, Hungary and Switzerland, one of them corrupt and repaired from another copy;
+``SRBCT.csv.gz`` comes from an R workspace of the package plsgenomics. ``wisconsin.csv`` ships with
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import csv
 import io
 import zipfile
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 _ADULT_HEADER = (
@@ -32,7 +33,7 @@ class Source(NamedTuple):
     urls : tuple of str
         Addresses.
     member : str or None
-        File to take out of the zip archive that the address serves.
+        File to take from the zip archive that the address serves.
     recode : callable or None
         Makes our file of those fetched, ``recode(*contents) -> content``; None: it is the one.
     """
@@ -43,19 +44,7 @@ class Source(NamedTuple):
 
 
 def content_of(source: Source, contents: list[bytes]) -> bytes:
-    """Make our file of what was fetched.
-
-    Parameters
-    ----------
-    source : Source
-    contents : list of bytes
-        What its addresses served.
-
-    Returns
-    -------
-    bytes
-        Not compressed.
-    """
+    """Make our file, not compressed, of what the addresses served."""
     if source.member is not None:
         contents = [_member(archive, source.member) for archive in contents]
     if source.recode is None:
@@ -85,16 +74,8 @@ def recode_productivity(raw: bytes) -> bytes:
 def recode_leukemia(train: bytes, independent: bytes, actual: bytes) -> bytes:
     """Turn genes into columns and samples into rows, 1 to 72, with their class.
 
-    Parameters
-    ----------
-    train, independent : bytes
-        One line a gene: description, accession number, then value and call of every sample.
-    actual : bytes
-        One line a sample: number and class.
-
-    Returns
-    -------
-    bytes
+    `train` and `independent` have one line for each gene: description, accession number, then value
+    and call of every sample; `actual` has one line for each sample: number and class.
     """
     classes = {int(row[0]): row[1] for row in list(_lines(actual))[1:]}
     genes: list[str] = []
@@ -122,9 +103,9 @@ def _uci(number: int, name: str, member: str, recode: Callable[..., bytes] | Non
     )
 
 
-def _github(repository: str, commit: str, *paths: str) -> tuple[str, ...]:
+def _github(repository: str, commit: str, *paths: str, **more: Any) -> Source:
     root = f"https://raw.githubusercontent.com/{repository}/{commit}"
-    return tuple(f"{root}/{quote(path)}" for path in paths)
+    return Source(tuple(f"{root}/{quote(path)}" for path in paths), **more)
 
 
 #: Sources of every file, in the order in which they are tried.
@@ -133,60 +114,42 @@ SOURCES: dict[str, tuple[Source, ...]] = {
     "adult.csv.gz": (_uci(2, "adult", "adult.data", recode_adult),),
     "australian.dat": (
         _uci(143, "statlog+australian+credit+approval", "australian.dat"),
-        Source(
-            _github(
-                "foxwy/QELM-VQELM",
-                "c33f60639bd414cf64578eecbafadf6eae95e25b",
-                "dataset/australian.dat",
-            )
+        _github(
+            "foxwy/QELM-VQELM", "c33f60639bd414cf64578eecbafadf6eae95e25b", "dataset/australian.dat"
         ),
     ),
     "banknote.csv": (
         _uci(267, "banknote+authentication", "data_banknote_authentication.txt"),
-        Source(
-            _github("rfmoreno/ia", "65a0923be84df6cfbbc5625c71e72fa27b7cd725", "data_banknote.csv")
-        ),
+        _github("rfmoreno/ia", "65a0923be84df6cfbbc5625c71e72fa27b7cd725", "data_banknote.csv"),
     ),
     "careval.data": (_uci(19, "car+evaluation", "car.data"),),
     "cervical-cancer.csv": (
         _uci(383, "cervical+cancer+risk+factors", "risk_factors_cervical_cancer.csv"),
-        Source(
-            _github(
-                "christophM/interpretable-ml-book",
-                "29b28599038c39d3ac0f700788b19d649ee8fa08",
-                "data/risk_factors_cervical_cancer.csv",
-            )
+        _github(
+            "christophM/interpretable-ml-book",
+            "29b28599038c39d3ac0f700788b19d649ee8fa08",
+            "data/risk_factors_cervical_cancer.csv",
         ),
     ),
     "churn.csv": (
         _uci(563, "iranian+churn+dataset", "Customer Churn.csv"),
-        Source(
-            _github(
-                "MumtaazM/Iranian-Churn",
-                "3ac1b53446da369633be67e40ff35ea29bdd624c",
-                "Customer Churn.csv",
-            )
+        _github(
+            "MumtaazM/Iranian-Churn",
+            "3ac1b53446da369633be67e40ff35ea29bdd624c",
+            "Customer Churn.csv",
         ),
     ),
     "german.data": (_uci(144, "statlog+german+credit+data", "german.data"),),
     "housing.csv": (
-        Source(
-            _github(
-                "scikit-learn/scikit-learn",
-                "1.1.3",
-                "sklearn/datasets/data/boston_house_prices.csv",
-            )
+        _github(
+            "scikit-learn/scikit-learn", "1.1.3", "sklearn/datasets/data/boston_house_prices.csv"
         ),
     ),
     "leukemia.csv.gz": (
-        Source(
-            _github(
-                "jhcui18/Leukemia_classifier",
-                "c1adb976376075b2c5e38407e0f58529e7be8924",
-                "data_set_ALL_AML_train.csv",
-                "data_set_ALL_AML_independent.csv",
-                "actual.csv",
-            ),
+        _github(
+            "jhcui18/Leukemia_classifier",
+            "c1adb976376075b2c5e38407e0f58529e7be8924",
+            *("data_set_ALL_AML_train.csv", "data_set_ALL_AML_independent.csv", "actual.csv"),
             recode=recode_leukemia,
         ),
     ),
@@ -197,12 +160,10 @@ SOURCES: dict[str, tuple[Source, ...]] = {
             "garments_worker_productivity.csv",
             recode_productivity,
         ),
-        Source(
-            _github(
-                "marcovirgolin/robust-counterfactuals",
-                "bd1a62e3d991890c87c49df9869f2b0bef660da9",
-                "datasets/garments_worker_productivity.csv",
-            )
+        _github(
+            "marcovirgolin/robust-counterfactuals",
+            "bd1a62e3d991890c87c49df9869f2b0bef660da9",
+            "datasets/garments_worker_productivity.csv",
         ),
     ),
 }

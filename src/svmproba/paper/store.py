@@ -7,7 +7,6 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 import numpy as np
@@ -73,7 +72,7 @@ class Cell(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a cell found.
+    """Result of a cell.
 
     Attributes
     ----------
@@ -83,9 +82,8 @@ class Result(NamedTuple):
         Their labels, 1 for the class of interest.
     outputs : dict of str to ndarray, shape (n,)
     seconds : float
-        Time taken.
     warnings : str
-        What was warned of, one line each.
+        Warnings of the fit, one per line.
     """
 
     record: NDArray[np.int64]
@@ -100,14 +98,10 @@ _SAME = " AND ".join(f"{name} = ?" for name in Cell._fields)
 
 
 class Store:
-    """Results in a file; a context manager.
+    """Results in a SQLite file; a context manager.
 
-    Whatever happens to the process, the file holds the cells that were added, whole.
-
-    Parameters
-    ----------
-    path : path
-        Made, with its folder, where it does not exist.
+    Whatever happens to the process, the file holds the cells that were added, whole. The file and
+    its folder are created where they do not exist.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -138,8 +132,8 @@ class Store:
                     self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 elif (version, kind) != (VERSION, APPLICATION):
                     raise ValueError(
-                        f"{self.path} is no file of results in version {VERSION} of their format: "
-                        "move it away or choose another folder"
+                        f"{self.path} is not a file of results of version {VERSION}: move it or "
+                        "choose another folder"
                     )
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{self.path} cannot be used for results: {error}") from error
@@ -157,12 +151,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._connection.close()
 
     def __contains__(self, cell: Cell) -> bool:
@@ -176,13 +165,7 @@ class Store:
         return None if found is None else int(found[0])
 
     def add(self, cell: Cell, result: Result) -> None:
-        """Keep a result; one that is there already stays.
-
-        Parameters
-        ----------
-        cell : Cell
-        result : Result
-        """
+        """Keep a result; one that is stored already stays."""
         facts = (
             _packed(result.record, "<i4"),
             _packed(result.y, "u1"),
@@ -203,21 +186,7 @@ class Store:
             )
 
     def get(self, cell: Cell) -> Result:
-        """Read a result.
-
-        Parameters
-        ----------
-        cell : Cell
-
-        Returns
-        -------
-        Result
-
-        Raises
-        ------
-        KeyError
-            It is not there.
-        """
+        """Read a result; KeyError where it is missing."""
         found = self._connection.execute(
             f"SELECT id, record, y, seconds, warnings FROM cell WHERE {_SAME}", cell
         ).fetchone()
@@ -234,18 +203,7 @@ class Store:
         )
 
     def bags_used(self, cell: Cell) -> list[int]:
-        """Numbers of bags with which a cell was computed.
-
-        Parameters
-        ----------
-        cell : Cell
-            Its own ``bags`` do not matter.
-
-        Returns
-        -------
-        list of int
-            In increasing order.
-        """
+        """Numbers of bags, in increasing order, with which a cell was computed."""
         others = [name for name in Cell._fields if name != "bags"]
         same = " AND ".join(f"{name} = ?" for name in others)
         found = self._connection.execute(

@@ -29,17 +29,7 @@ _TEXT_COLUMNS = ("dataset", "method")
 
 
 def read_table(number: int) -> list[dict[str, str | float]]:
-    """Read a table of the paper.
-
-    Parameters
-    ----------
-    number : int
-        1 to 6, see the module's docstring.
-
-    Returns
-    -------
-    list of dict
-        One entry for each row, in the order of print.
+    """Read a table of the paper, 1 to 6: one entry for each row, in the order of print.
 
     Examples
     --------
@@ -57,20 +47,7 @@ def read_table(number: int) -> list[dict[str, str | float]]:
 
 
 def printed(number: int, dataset: str, column: str, method: str | None = None) -> float:
-    """Look up one number of the paper.
-
-    Parameters
-    ----------
-    number : int
-        Table, 1 to 6.
-    dataset, column : str
-        Row and column.
-    method : {"cebb1", "cebb2"}, default=None
-        Needed by tables 3, 4 and 6.
-
-    Returns
-    -------
-    float
+    """Look up one number of the paper; tables 3, 4 and 6 need the method, cebb1 or cebb2.
 
     Examples
     --------

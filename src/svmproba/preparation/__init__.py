@@ -1,1 +1,1 @@
-"""From columns to numbers: what the paper's protocol and the command line share."""
+"""What the paper's experiments and the command line share: columns, folds, summaries, progress."""

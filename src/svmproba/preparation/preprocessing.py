@@ -1,4 +1,4 @@
-"""The paper's preprocessing, learned on the training part alone."""
+"""The paper's preprocessing, fitted on the training part alone."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 def make_preprocessor(X: pd.DataFrame) -> ColumnTransformer:
     """Build the paper's preprocessing for the columns of a table.
 
-    Numbers: median for missing cells, then mean 0 and variance 1; a constant column becomes 0.
-    Categories and text: mode for missing cells, then one column for each category; a category
-    that the training part did not have gets zeros. Dates are left out: they are neither, and
-    the paper says nothing of them.
+    Numbers: missing cells get the median, then the column is scaled to mean 0 and variance 1; a
+    constant column becomes 0. Categories and text: missing cells get the mode, then every category
+    becomes a column; a category that is not in the training part gets zeros. Dates are dropped.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ def make_preprocessor(X: pd.DataFrame) -> ColumnTransformer:
     Returns
     -------
     ColumnTransformer
-        Unfitted; gives a dense float64 array, numbers first.
+        Unfitted; it returns a dense float64 array, numbers first.
 
     Examples
     --------

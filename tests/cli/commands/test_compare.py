@@ -5,16 +5,9 @@ import json
 import os
 import re
 
-import numpy as np
 import pytest
-from sklearn.metrics import brier_score_loss, log_loss
 
-from svmproba import BootstrapSVC
-from svmproba.cli.contest import LABELS, families_of, run_contest, to_text
-from svmproba.cli.errors import Voice
-from svmproba.cli.input.tables import open_table
-from svmproba.cli.task import load_task
-from svmproba.paper.protocol import out_of_fold
+from svmproba.cli.comparison import LABELS
 
 
 @pytest.fixture
@@ -48,7 +41,7 @@ def test_progress_counts_the_fits(compare, monkeypatch):
 
         yield advance
 
-    monkeypatch.setattr("svmproba.cli.commands.compare.tell_progress", note)
+    monkeypatch.setattr("svmproba.cli.commands.compare.show_progress", note)
     assert compare("--methods", "ebb,ebb_best,platt").exit_code == 0
     assert told == [[6, "fits", 6]]
 
@@ -60,30 +53,12 @@ def test_json_of_some_methods(compare):
     assert found["rows"] == 240
 
 
-def test_figures_are_those_of_the_papers_protocol(credit):
-    with open_table(str(credit)) as table:
-        task = load_task(table, "default", Voice(), positive="yes")
-    (standing,) = run_contest(task, ["ebb"], n_folds=4, n_bootstraps=20, n_jobs=1, seed=0)
-    y = (task.y == "yes").astype(int)
-    twin = BootstrapSVC(n_bootstraps=20, random_state=0)
-    values, _ = out_of_fold(twin, task.X, y, n_folds=4, random_state=0)
-    np.testing.assert_allclose(standing.proba, values["proba"], atol=1e-12)
-    assert standing.summary.mse == pytest.approx(brier_score_loss(y, values["proba"]))
-    assert standing.log_loss == pytest.approx(log_loss(y, values["proba"]))
-    assert "EBB, vote shares" in to_text([standing])
-
-
-def test_methods_that_share_a_fit():
-    assert families_of(["ebb", "ebb_best", "tao"]) == [("ebb", "ebb_best"), ("tao",)]
-    assert families_of(["platt"]) == [("platt",)]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--methods", "svm"], "--methods must be of ebb, ebb_calibrated, .*; got svm"),
         (["--folds", "200"], "--folds 200 needs 400 records of either class"),
-        (["--folds", "1"], "Invalid value for '--folds'"),
+        (["--folds", "1"], "--folds must be at least 2; got 1"),
         (["--out", "picture.txt"], r"--out must end with \.png or \.pdf or \.svg"),
     ],
 )

@@ -24,7 +24,7 @@ def test_end_to_end(credit, fit, tmp_path):
     assert "warning: column 'customer': every record has its own" in done.stderr
     assert "Fitted on 240 records" in done.stdout
     assert re.search(
-        r"'yes' found +9\d\.\d %  \d\d\.\d to \d\d\.\d % +\(true positive rate\)", done.stdout
+        r"recall of 'yes' +9\d\.\d %  \d\d\.\d to \d\d\.\d % +\(true positive rate\)", done.stdout
     )
     assert "Guaranteed: Approximately, with confidence 90 %" in done.stdout
     assert "Not guaranteed: " in done.stdout
@@ -85,10 +85,10 @@ def test_parquet_and_whole_number_labels(credit, fit, tmp_path):
 
 
 def test_columns_as_you_asked(credit, fit, tmp_path):
-    wishes = ["--drop", "amount", "--categorical", "age", "--drop", "customer"]
-    done = fit(credit, tmp_path / "m.svmproba", *wishes)
-    assert re.search(r"amount +dropped +as you asked", done.stderr)
-    assert re.search(r"age +categorical +as you asked", done.stderr)
+    choices = ["--drop", "amount", "--categorical", "age", "--drop", "customer"]
+    done = fit(credit, tmp_path / "m.svmproba", *choices)
+    assert re.search(r"amount +dropped +as requested", done.stderr)
+    assert re.search(r"age +categorical +as requested", done.stderr)
     assert "warning" not in done.stderr
 
 
@@ -96,14 +96,14 @@ def test_columns_as_you_asked(credit, fit, tmp_path):
 def test_lists_of_columns(credit, fit, tmp_path, drop):
     table = pd.read_csv(credit).rename(columns={"income": "income, net"})
     table.to_csv(tmp_path / "credit.csv", index=False)
-    wishes = ["--drop", drop, "--drop", "income, net", "--categorical", "customer,home"]
-    done = fit(tmp_path / "credit.csv", tmp_path / "m.svmproba", *wishes)
+    choices = ["--drop", drop, "--drop", "income, net", "--categorical", "customer,home"]
+    done = fit(tmp_path / "credit.csv", tmp_path / "m.svmproba", *choices)
     assert done.exit_code == 0, done.output
     about = svmproba.read_about(tmp_path / "m.svmproba")["about"]
     roles = {column["name"]: (column["role"], column["reason"]) for column in about["columns"]}
     for name in ("age", "amount", "income, net"):
-        assert roles[name] == ("dropped", "as you asked")
-    assert roles["home"] == ("categorical", "as you asked")
+        assert roles[name] == ("dropped", "as requested")
+    assert roles["home"] == ("categorical", "as requested")
 
 
 @pytest.mark.parametrize("value", ["1e300", "-1e101"])
@@ -140,9 +140,7 @@ def test_records_without_a_label_are_left_out(credit, fit, tmp_path):
     lines[9] = lines[9].rpartition(",")[0] + ",NA"
     (tmp_path / "gaps.csv").write_text("\n".join(lines))
     done = fit(tmp_path / "gaps.csv", tmp_path / "m.svmproba")
-    assert (
-        "2 records have no 'default' and are left out, the first in row 5 (line 6)" in done.stderr
-    )
+    assert "2 records without 'default' are left out, the first in row 5 (line 6)" in done.stderr
     assert "Fitted on 238 records" in done.stdout
 
 
@@ -180,12 +178,12 @@ def test_tables_that_nothing_can_be_learned_from(fit, tmp_path, content, message
         (["--guarantee", "oob"], "--guarantee needs the rate"),
         (["--guarantee", "firm"], "--guarantee must be one of none, split, oob, jackknife+"),
         (["--calibration", "best"], "--calibration must be one of auto, none, platt"),
-        (["--costs", "fn=1"], "--costs must tell both fn and fp"),
+        (["--costs", "fn=1"], "--costs must give both fn and fp"),
         (["--decimal", "x"], "--decimal must be . or ,"),
         (["--separator", "dots"], "--separator must be one character or of comma, semicolon"),
         (["--encoding", "klingon"], "--encoding must be one that Python knows"),
         (["--jobs", "0"], "--jobs must not be 0"),
-        (["--bootstraps", "0"], "Invalid value for '--bootstraps'"),
+        (["--bootstraps", "0"], "--bootstraps must be at least 1; got 0"),
         (["--tpr", "0.999", "--guarantee", "split"], "needs at least 2302 positive samples"),
     ],
 )
@@ -198,7 +196,7 @@ def test_wrong_use(credit, fit, tmp_path, arguments, message):
 
 def test_the_model_must_have_a_name_of_its_own_and_a_folder(credit, fit, tmp_path):
     for name in ("m.pkl", "m.csv.gz", "m.PNG"):
-        assert "--out: a model is no " in fit(credit, tmp_path / name).stderr
+        assert "--out: a model cannot be a " in fit(credit, tmp_path / name).stderr
     assert "there is no folder" in fit(credit, tmp_path / "no" / "m.svmproba").stderr
 
 
@@ -248,7 +246,7 @@ def test_a_model_that_calls_nobody_says_so(fit, tmp_path):
     done = fit(*arguments, "--costs", "fn=1000,fp=1", "--json", target="y")
     about = json.loads(done.stdout)
     found = {finding["name"]: finding["text"] for finding in about["findings"]}
-    assert "--costs asks for this" in found["every record positive"]
+    assert "This follows from --costs" in found["every record positive"]
     (tmp_path / "m.svmproba").unlink()
     done = fit(*arguments, "--tpr", 0.6, target="y")
     assert "no record as" not in done.stdout
@@ -260,8 +258,8 @@ def test_ten_records_have_limits_and_a_word(fit, tmp_path):
     table["y"] = np.where(table["x"] > 4.5, "yes", "no")
     table.to_csv(tmp_path / "ten.csv", index=False)
     done = fit(tmp_path / "ten.csv", tmp_path / "m.svmproba", target="y")
-    assert re.search(r"ranking +0\.960  0\.592 to 0\.997 ", done.stdout)
-    assert re.search(r"'yes' found +80\.0 %  28\.4 to 99\.5 % ", done.stdout)
+    assert re.search(r"ROC AUC +0\.960  0\.592 to 0\.997 ", done.stdout)
+    assert re.search(r"recall of 'yes' +80\.0 %  28\.4 to 99\.5 % ", done.stdout)
     assert "There are only 10 records, 5 of them 'yes'" in done.stdout
 
 

@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 
 import svmproba
 from svmproba import cli
+from svmproba.cli.commands.reproduce import name_of
 from svmproba.paper import reproduce
 from svmproba.paper.comparison import METHODS_OF_TABLE
 from svmproba.paper.methods import FAMILIES
+from svmproba.paper.store import Cell
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(svmproba.__file__).parents[1])}
 
@@ -51,7 +53,7 @@ def test_end_to_end(command, tmp_path, data_dir):
     tables = [f"table{number}.{kind}" for number in range(1, 7) for kind in ("csv", "md")]
     figures = [f"figure{number}.png" for number in (1, 2, 3, 5, 7, 8)]
     assert files(tmp_path / "fair") == sorted(tables + figures)
-    assert "figure 6 is left out: it shows the data set churn" in done.stderr
+    assert "figure 6 is left out: it needs the data set churn" in done.stderr
     again = command("banknote", "wisconsin", "--data-dir", data_dir, "--table", "2")
     assert again.exit_code == 0
     assert "42 of 42 cells are in" in again.stderr
@@ -67,6 +69,12 @@ def test_protocol_of_the_paper(command, tmp_path):
         *[("platt", "fold")] * 3,
     ]
     assert files(tmp_path / "paper") == ["table2.csv", "table2.md"]
+
+
+def test_names_of_cells():
+    cell = Cell("fair", "german", "ebb", 0, 3, 10, 0, 500, "{}")
+    assert name_of(cell) == "german, ebb, fold 4 of 10"
+    assert name_of(cell._replace(n_folds=1, repeat=2)) == "german, ebb, hold-out, repeat 3"
 
 
 def test_table_one_computes_nothing(command):
@@ -86,11 +94,11 @@ def test_json(command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["iris"], "DATASETS must be of absenteeism, .*; got 'iris'"),
-        (["--methods", "svm"], "methods must be of ebb, .*; got svm"),
+        (["iris"], "DATASETS must be one of absenteeism, .*; got 'iris'"),
+        (["--methods", "svm"], "--methods must be of ebb, .*; got svm"),
         (["--protocol", "kind"], "--protocol must be one of fair, paper; got 'kind'"),
         (["--effort", "none"], "--effort must be one of thorough, default, fast; got 'none'"),
-        (["--device", "gpu"], "'cuda:<number>' or 'auto', got 'gpu'"),
+        (["--device", "gpu"], "--device: .*'cuda:<number>' or 'auto', got 'gpu'"),
         (["--jobs", "0"], "--jobs must not be 0"),
         (["--table", "7"], "--table must be from 1 to 6; got 7"),
         (["--bootstraps", "0"], "--bootstraps must be at least 1; got 0"),
@@ -106,7 +114,7 @@ def test_wrong_use(command, arguments, message):
     assert "Traceback" not in done.output
 
 
-def test_a_data_set_that_cannot_be_had(command, tmp_path, monkeypatch):
+def test_a_data_set_that_cannot_be_found(command, tmp_path, monkeypatch):
     monkeypatch.delenv("SVMPROBA_DATA", raising=False)
     done = command("heart", "wisconsin", "--table", "1")
     assert done.exit_code == 1
@@ -114,7 +122,7 @@ def test_a_data_set_that_cannot_be_had(command, tmp_path, monkeypatch):
     assert "wisconsin" in done.stdout
     alone = command("heart")
     assert alone.exit_code == 1
-    assert "none of the data sets could be had" in alone.stderr
+    assert "none of the data sets could be loaded" in alone.stderr
 
 
 def test_cells_that_fail_do_not_stop_the_others(command, monkeypatch):
@@ -162,7 +170,7 @@ def test_interrupted_from_the_keyboard(tmp_path):
     first = running.stderr.readline()
     running.send_signal(signal.SIGINT)
     rest = running.communicate(timeout=60)[1]
-    assert first.startswith("[ 1/10] wisconsin, ebb, fold 1 of 10")
+    assert first.startswith("reproduce: [ 1/10] wisconsin, ebb, fold 1 of 10")
     assert running.returncode == cli.INTERRUPTED
     kept = re.search(r"stopped: (\d+) of 10 cells are kept in .*results\.sqlite", rest)
     assert 1 <= int(kept[1]) < 10

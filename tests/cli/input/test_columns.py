@@ -8,10 +8,9 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from svmproba.cli.errors import InputError
 from svmproba.cli.input import columns
 from svmproba.cli.input.columns import is_running_number, leak_of, plan_columns
-from svmproba.cli.input.roles import Wishes, check_column
+from svmproba.cli.input.roles import ColumnChoices
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -39,7 +38,7 @@ WORDS = RNG.choice(["a", "b", "c"], N).tolist()
             "numbers",
             "1 cell is not a number, .* row 60: 'many'",
         ),
-        ([*NUMBERS[:50], *["x"] * 10], "dropped", "numbers and words", "row 51: 'x'; say --num"),
+        ([*NUMBERS[:50], *["x"] * 10], "dropped", "numbers and words", "row 51: 'x'; give --num"),
         (["0", "1", "2", "3+", "?"] * 12, "categorical", "4 categories", None),
         (WORDS, "categorical", "3 categories", None),
         (POSITIVE.tolist(), "categorical", "2 categories", "almost alone separates"),
@@ -93,24 +92,13 @@ def test_missing_and_distinct_cells_are_counted():
     assert (column.n_missing, column.n_distinct) == (N // 2, 2)
 
 
-def test_wishes_are_obeyed():
-    wished = plan_of([str(k) for k in range(N)], wishes=Wishes(numeric=("c",)))
-    assert (wished.role, wished.reason) == ("numeric", "as you asked")
+def test_choices_are_obeyed():
+    chosen = plan_of([str(k) for k in range(N)], choices=ColumnChoices(numeric=("c",)))
+    assert (chosen.role, chosen.reason) == ("numeric", "as requested")
     codes = [str(k % 3) for k in range(N)]
     assert plan_of(codes).role == "numeric"
-    assert plan_of(codes, wishes=Wishes(categorical=("c",))).role == "categorical"
-    assert plan_of(codes, wishes=Wishes(drop=("c",))).role == "dropped"
-
-
-def test_wishes_that_cannot_be():
-    with pytest.raises(
-        InputError, match=r"--drop: x\.csv has no column 'agee', did you mean 'Age'"
-    ):
-        Wishes(drop=("agee",)).of_columns(["Age", "y"], "x.csv")
-    with pytest.raises(InputError, match="'a' is named more than once"):
-        Wishes(drop=("a",), numeric=("a",)).of_columns(["a"], "x.csv")
-    with pytest.raises(InputError, match=r"no column 'zzz'\. It has 'a', 'b'"):
-        check_column("zzz", ["a", "b"], "x.csv", "--target")
+    assert plan_of(codes, choices=ColumnChoices(categorical=("c",))).role == "categorical"
+    assert plan_of(codes, choices=ColumnChoices(drop=("c",))).role == "dropped"
 
 
 def test_a_leak_is_seen_by_a_limit_for_the_number_of_records():
@@ -211,8 +199,8 @@ def test_rare_categories_take_the_share_of_all_records(monkeypatch):
     monkeypatch.setattr(columns, "leak_of", lambda values, *_: seen.append(values) or [])
     positive = np.arange(60) < 20
     cells = [f"w{min(k, 40)}" for k in range(60)]
-    wishes = Wishes(categorical=("c",))
-    plan_columns(pa.table({"c": pa.array(cells)}), positive, wishes=wishes)
+    choices = ColumnChoices(categorical=("c",))
+    plan_columns(pa.table({"c": pa.array(cells)}), positive, choices=choices)
     (shares,) = seen
     assert shares[:20] == pytest.approx((1 + 3 / 3) / 4)
     assert shares[20:40] == pytest.approx((0 + 3 / 3) / 4)

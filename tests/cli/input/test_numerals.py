@@ -14,7 +14,7 @@ from svmproba.cli.errors import InputError
 from svmproba.cli.input.cells import formats_of, to_numbers
 from svmproba.cli.input.columns import plan_columns
 from svmproba.cli.input.numerals import NumberFormat
-from svmproba.cli.input.roles import Wishes
+from svmproba.cli.input.roles import ColumnChoices
 from svmproba.cli.input.tables import Reading
 
 N = 60
@@ -79,14 +79,14 @@ def test_nothing_is_doubted_with_the_right_options(name):
 def test_thousands_or_decimals():
     cells = [f"{RNG.integers(1, 1000)},{RNG.integers(100, 1000)}" for _ in range(N)]
     (column,) = plan_columns(pa.table({"c": cells}), POSITIVE)
-    assert (column.role, column.reason) == ("dropped", "numbers in doubt")
+    assert (column.role, column.reason) == ("dropped", "ambiguous numbers")
     first = cells[0].replace(",", "")
     said = (
         f"{cells[0]!r} may be {cells[0].replace(',', '.')} (--decimal ,) or {first} (--thousands ,)"
     )
     assert said in column.warnings[0]
     with pytest.raises(InputError, match=r"--numeric: column 'c': .* may be"):
-        plan_columns(pa.table({"c": cells}), POSITIVE, wishes=Wishes(numeric=("c",)))
+        plan_columns(pa.table({"c": cells}), POSITIVE, choices=ColumnChoices(numeric=("c",)))
     for reading, factor in ((Reading(thousands=","), 1000), (Reading(decimal=","), 1)):
         (column,) = plan_columns(pa.table({"c": cells}), POSITIVE, reading=reading)
         assert (column.role, column.warnings) == ("numeric", [])
@@ -110,14 +110,14 @@ def test_a_few_large_numbers_with_thousands_are_not_lost():
 def test_numbers_of_several_formats_are_no_identifiers(cells):
     (column,) = plan_columns(pa.table({"c": cells}), POSITIVE)
     assert column.role == "dropped"
-    assert column.reason in ("numbers in doubt", "numbers and words")
+    assert column.reason in ("ambiguous numbers", "numbers and words")
     assert "--" in column.warnings[0]
 
 
 def test_points_where_commas_were_said():
     cells = [f"{x:.2f}" for x in VALUES]
     (column,) = plan_columns(pa.table({"c": cells}), POSITIVE, reading=Reading(decimal=","))
-    assert (column.role, column.reason) == ("dropped", "numbers in doubt")
+    assert (column.role, column.reason) == ("dropped", "ambiguous numbers")
     assert "--decimal" in column.warnings[0]
 
 

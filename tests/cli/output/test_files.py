@@ -7,26 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from svmproba._files import whole_file
 from svmproba.cli.errors import InputError
 from svmproba.cli.output import files
 from svmproba.cli.output.files import check_target, table_writer
 
 BATCH = pa.record_batch({"id": ['a"b', "c,d", None, "e\nf"], "p": [0.5, 0.25, 1.0, 0.0]})
 PLAIN = pa.record_batch({"id": ["x", "y"], "p": [0.5, None]})
-
-
-def test_a_file_that_takes_its_place_at_the_end(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-    with whole_file(path) as place:
-        assert place.parent == tmp_path
-        assert place.suffix == ".txt"
-        place.write_text("new")
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-    assert os.listdir(tmp_path) == ["a.txt"]
-    assert path.stat().st_mode & 0o444 == 0o444
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])

@@ -1,7 +1,8 @@
-"""``svmproba compare``: our methods and their rivals on the user's own table."""
+"""``svmproba compare``: our methods and others on the user's own table."""
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,28 +10,30 @@ import typer
 
 from svmproba._files import whole_file
 from svmproba.cli import options
-from svmproba.cli.errors import Outcome, Voice, conduct
+from svmproba.cli.errors import Messages, Outcome, conduct
 from svmproba.cli.output.files import check_target
-from svmproba.cli.output.progress import tell_progress
+from svmproba.preparation.progress import show_progress
 
 LEGEND = (
-    "Every record is judged by a model that has not seen it; the folds are the same for all. "
-    "MSE: mean squared error of the probability, MSE+ and MSE- within the class of interest and "
-    "the other; *: best. Vote shares are no probabilities of the label, and a wrong 0 or 1 counts "
-    "36 in the log loss. Methods of EBB share a fit."
+    "Every record is predicted by a model that was fitted without it; the folds are the same for "
+    "all methods. MSE: mean squared error of the probability, MSE+ and MSE- within the class of "
+    "interest and the other; *: best. Vote shares are not probabilities of the label: a wrong 0 "
+    "or 1 counts 36 in the log loss. The EBB methods share a fit."
 )
+#: Kinds of pictures that can be written.
+PICTURES = (".png", ".pdf", ".svg")
 
 
 def compare(
     data: options.Data,
     target: options.Target,
     positive: options.Positive = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds.")] = 10,
+    folds: Annotated[int, typer.Option(help="Number of folds.")] = 10,
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Of ebb, ebb_calibrated, ebb_best, platt, sollich, tao, linear_svc; with commas. "
-            "By default all.",
+            help="Some of ebb, ebb_calibrated, ebb_best, platt, sollich, tao, linear_svc, "
+            "separated by commas. Default: all.",
             show_default=False,
         ),
     ] = None,
@@ -52,65 +55,56 @@ def compare(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Compare our methods and their rivals on a table: one table and, with --out, one picture."""
+    """Compare our methods and others on a table: print a table and, with --out, draw a picture."""
 
-    def work(voice: Voice) -> Outcome:
-        from svmproba.cli.contest import check_methods
+    def work(messages: Messages) -> Outcome:
+        from svmproba.cli.comparison import check_methods
         from svmproba.cli.input.tables import open_table
         from svmproba.cli.task import load_task
 
         chosen = check_methods(tuple(options.listed(methods)))
-        setting = {"n_folds": folds, "n_bootstraps": bootstraps, "seed": seed}
-        setting["n_jobs"] = options.check_jobs(jobs)
+        setting = options.fit_setting(bootstraps, jobs, seed)
+        setting["n_folds"] = options.at_least("--folds", folds, 2)
         if out is not None:
-            _check_picture(out, data, force)
+            import matplotlib  # noqa: F401  # where it is missing, say so before hours of work
+
+            check_target(out, PICTURES, inputs=[data], force=force)
         reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
-        wishes = options.wishes_of(drop, numeric, categorical)
+        choices = options.choices_of(drop, numeric, categorical)
         with open_table(data, reading) as table:
-            task = load_task(table, target, voice, positive=positive, wishes=wishes)
-        return _compare(voice, task, chosen, setting, out, force)
+            task = load_task(table, target, messages, positive=positive, choices=choices)
+        return _compare(messages, task, chosen, setting, out, force)
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))
 
 
-def _check_picture(out: Path, data: str, force: bool) -> None:
-    """Refuse a picture that cannot be drawn before hours are spent."""
-    import matplotlib  # noqa: F401
-
-    from svmproba.cli.output.picture import SUFFIXES
-
-    check_target(out, SUFFIXES, inputs=[data], force=force)
-
-
 def _compare(
-    voice: Voice,
+    messages: Messages,
     task: Any,
     methods: tuple[str, ...],
     setting: dict[str, Any],
     out: Path | None,
     force: bool,
 ) -> Outcome:
-    import textwrap
-
-    from svmproba.cli.contest import families_of, run_contest, to_text
+    from svmproba.cli.comparison import compare_methods, families_of, to_text
 
     total = setting["n_folds"] * len(families_of(methods))
-    with tell_progress("compare", total, "fits", voice.check) as advance:
-        standings = run_contest(task, methods, **setting, report=lambda name: advance(1, name))
-    for text in ("", to_text(standings), "", textwrap.fill(LEGEND, 90)):
-        voice.tell(text)
+    with show_progress("compare", total, "fits", messages.check) as advance:
+        results = compare_methods(task, methods, **setting, report=lambda said: advance(1, said))
+    for text in ("", to_text(results), "", textwrap.fill(LEGEND, 90)):
+        messages.tell(text)
     if out is not None:
-        from svmproba.cli.output.picture import draw_contest
+        from svmproba.cli.output.picture import draw_comparison
 
         with whole_file(out, overwrite=force) as place:
-            draw_contest(standings, task.y, task.positive, place)
-        voice.tell(f"The picture is {out}.")
+            draw_comparison(results, task.y, task.positive, place)
+        messages.tell(f"The picture is {out}.")
     return Outcome(
         {
             "rows": len(task.y),
             "positive": task.positive,
             "folds": setting["n_folds"],
             "picture": None if out is None else str(out),
-            "methods": [standing.to_dict() for standing in standings],
+            "methods": [result.to_dict() for result in results],
         }
     )

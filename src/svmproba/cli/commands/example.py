@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from svmproba.cli import options
-from svmproba.cli.errors import InputError, Outcome, Voice, conduct
+from svmproba.cli.errors import InputError, Messages, Outcome, conduct
 from svmproba.cli.output.files import check_target
 
 HEADER = ("customer", "age", "income", "duration", "amount", "job", "home", "default")
@@ -34,11 +34,10 @@ def example(
 ) -> None:
     """Write the tables of the guide: credit.csv, later.csv and new.csv.
 
-    They are the customers of a bank, simulated, and the same every time. Files that exist are left
-    alone.
+    They hold simulated customers of a bank, the same every time. Existing files are not replaced.
     """
 
-    def work(voice: Voice) -> Outcome:
+    def work(messages: Messages) -> Outcome:
         from svmproba._files import write_whole
 
         paths = {folder / name: records for name, (records, _) in FILES.items()}
@@ -54,20 +53,14 @@ def example(
             writer.writerow(columns)
             writer.writerows(next(rows)[: len(columns)] for _ in range(n))
             write_whole(path, text.getvalue().encode())
-            voice.tell(f"{path}: {n:,} {FILES[path.name][1]}")
+            messages.tell(f"{path}: {n:,} {FILES[path.name][1]}")
         return Outcome({"files": [str(path) for path in paths]})
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))
 
 
 def customers() -> Iterator[list[Any]]:
-    """Simulate customers without end, the same every time.
-
-    Yields
-    ------
-    list
-        Cells in the order of `HEADER`; an unknown income is empty.
-    """
+    """Simulate customers without end, in the columns of `HEADER`; an unknown income is empty."""
     import numpy as np
 
     rng, number = np.random.default_rng(0), 1000

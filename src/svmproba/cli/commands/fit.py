@@ -9,71 +9,55 @@ from typing import Annotated, Any
 import typer
 
 from svmproba.cli import options
-from svmproba.cli.errors import InputError, Outcome, Voice, conduct, plain
+from svmproba.cli.errors import Messages, Outcome, conduct, plain
 from svmproba.cli.output.files import check_model_target
-from svmproba.cli.output.progress import tell_progress
+from svmproba.preparation.progress import show_progress
 
 GUARANTEES = ("none", "split", "oob", "jackknife+")
 CALIBRATIONS = (
     "auto", "none", "platt", "isotonic", "beta", "quadratic", "spline", "venn_abers", "stack",
 )  # fmt: skip
 CLASS_WEIGHTS, KERNELS = ("auto", "balanced", "none"), ("linear", "rbf", "auto")
-_WISH = "What the model shall do"
+
+
+def _goal(text: str, **more: Any) -> Any:
+    return typer.Option(help=text, rich_help_panel="What the model should do", **more)
 
 
 def fit(
     data: options.Data,
     target: options.Target,
-    out: Annotated[
-        Path, typer.Option(help="File of the model, .svmproba.", show_default=False, dir_okay=False)
-    ],
+    out: Annotated[Path, typer.Option(help="Model file, .svmproba.", dir_okay=False)],
     positive: options.Positive = None,
     tpr: Annotated[
-        float | None,
-        typer.Option(help="Share of the class of interest to find.", rich_help_panel=_WISH),
+        float | None, _goal("True positive rate to reach (recall of the class of interest).")
     ] = None,
     tnr: Annotated[
-        float | None,
-        typer.Option(help="Share of the other class to leave alone.", rich_help_panel=_WISH),
+        float | None, _goal("True negative rate to reach (recall of the other class).")
     ] = None,
     guarantee: Annotated[
-        str,
-        typer.Option(
-            help=f"Guarantee of that rate: {', '.join(GUARANTEES)}.", rich_help_panel=_WISH
-        ),
+        str, _goal(f"How the rate is guaranteed: {', '.join(GUARANTEES)}.")
     ] = "none",
-    confidence: Annotated[
-        float, typer.Option(help="Confidence of the guarantee.", rich_help_panel=_WISH)
-    ] = 0.9,
+    confidence: Annotated[float, _goal("Confidence of the guarantee.")] = 0.9,
     costs: Annotated[
         str | None,
-        typer.Option(
-            help="Costs of wrong calls, fn=500,fp=20; tp and tn may be given, too.",
-            rich_help_panel=_WISH,
-        ),
+        _goal("Costs of wrong decisions, such as fn=500,fp=20; tp and tn are optional."),
     ] = None,
     calibration: Annotated[
-        str,
-        typer.Option(
-            help=f"How scores become probabilities: {', '.join(CALIBRATIONS)}.",
-            rich_help_panel=_WISH,
-        ),
+        str, _goal(f"How scores become probabilities: {', '.join(CALIBRATIONS)}.")
     ] = "auto",
     class_weight: Annotated[
         str | None,
-        typer.Option(
-            help="Weights of the classes: none, balanced, or auto, which adds balanced SVMs where "
-            "a class is rare. By default auto, or none without calibration.",
+        _goal(
+            "Weights of the classes: none, balanced, or auto, which adds balanced SVMs where a "
+            "class is rare. Default: auto, or none without calibration.",
             show_default=False,
-            rich_help_panel=_WISH,
         ),
     ] = None,
     kernel: Annotated[
         str,
-        typer.Option(
-            help="Kernel: linear, rbf, or auto for both, which is slower and finds curved "
-            "boundaries.",
-            rich_help_panel=_WISH,
+        _goal(
+            "Kernel: linear, rbf, or auto, which fits both: slower, and finds curved boundaries."
         ),
     ] = "linear",
     bootstraps: options.Bootstraps = 500,
@@ -93,90 +77,77 @@ def fit(
 ) -> None:
     """Fit a model to a table and save it.
 
-    Says what it did with each column and what to doubt, and ends with what the model is worth on
-    records it had not seen.
+    Prints what is done with each column and warns of doubtful ones. Then prints how well the model
+    does on records that it was not fitted on.
     """
 
-    def work(voice: Voice) -> Outcome:
+    def work(messages: Messages) -> Outcome:
         from svmproba.cli.costs import parse_costs
-        from svmproba.cli.training import Wish
+        from svmproba.cli.input.tables import open_table
+        from svmproba.cli.task import load_task
+        from svmproba.cli.training import Goal
 
         check_model_target(out, inputs=[data], force=force)
-        weighing = class_weight or ("none" if calibration == "none" else "auto")
-        wish = Wish(
+        weighting = class_weight or ("none" if calibration == "none" else "auto")
+        goal = Goal(
             tpr,
             tnr,
             _choice("--guarantee", guarantee, GUARANTEES),
             confidence,
             _choice("--calibration", calibration, CALIBRATIONS),
             parse_costs(costs),
-            _choice("--class-weight", weighing, CLASS_WEIGHTS),
-            str(_choice("--kernel", kernel, KERNELS)),
+            _choice("--class-weight", weighting, CLASS_WEIGHTS),
+            options.choice("--kernel", kernel, KERNELS),
         )
-        wish.check()
-        setting = {"n_bootstraps": bootstraps, "n_jobs": options.check_jobs(jobs), "seed": seed}
-        return _fit(
-            voice,
-            data,
-            out,
-            target,
-            wish,
-            setting,
-            force=force,
-            positive=positive,
-            reading=options.reading_of(separator, encoding, no_header, decimal, thousands),
-            wishes=options.wishes_of(drop, numeric, categorical),
-        )
+        goal.check()
+        setting = options.fit_setting(bootstraps, jobs, seed)
+        reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
+        with open_table(data, reading) as table:
+            task = load_task(
+                table,
+                target,
+                messages,
+                positive=positive,
+                choices=options.choices_of(drop, numeric, categorical),
+                held_out_share=goal.held_out_share,
+                seed=seed,
+            )
+        model, about = _train(messages, task, goal, setting, target)
+        return _save(messages, model, about, out, force)
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))
 
 
 def _choice(option: str, value: str, allowed: tuple[str, ...]) -> str | None:
-    if value not in allowed:
-        raise InputError(f"{option} must be one of {', '.join(allowed)}; got {value!r}")
+    value = options.choice(option, value, allowed)
     return None if value == "none" else value
 
 
-def _fit(
-    voice: Voice,
-    data: str,
-    out: Path,
-    target: str,
-    wish: Any,
-    setting: dict[str, Any],
-    *,
-    force: bool,
-    positive: str | None,
-    reading: Any,
-    wishes: Any,
-) -> Outcome:
-    from svmproba import save
-    from svmproba.cli.input.tables import open_table
-    from svmproba.cli.output.summary import describe, in_words
-    from svmproba.cli.task import load_task
+def _train(
+    messages: Messages, task: Any, goal: Any, setting: dict[str, Any], target: str
+) -> tuple[Any, dict[str, Any]]:
+    """Fit the model and describe it."""
+    from svmproba.cli.output.summary import describe
     from svmproba.cli.training import n_families, train
 
-    with open_table(data, reading) as table:
-        task = load_task(
-            table,
-            target,
-            voice,
-            positive=positive,
-            wishes=wishes,
-            held_out_share=wish.held_out_share,
-            seed=setting["seed"],
-        )
-    if wish.costs is not None and wish.calibration is None:
-        voice.warn(
+    if goal.costs is not None and goal.calibration is None:
+        messages.warn(
             "without calibration the probability is a share of votes: costs need --calibration"
         )
-    n_bags = setting["n_bootstraps"] * n_families(task, wish)
-    with tell_progress("fit", n_bags, "bags", voice.check) as advance:
-        model = train(task, wish, **setting, advance=advance)
-    about = plain(describe(model, task, wish, target))
+    n_bags = setting["n_bootstraps"] * n_families(task, goal)
+    with show_progress("fit", n_bags, "bags", messages.check) as advance:
+        model = train(task, goal, **setting, advance=advance)
+    return model, plain(describe(model, task, goal, target))
+
+
+def _save(messages: Messages, model: Any, about: dict[str, Any], out: Path, force: bool) -> Outcome:
+    """Save the model and print its summary."""
+    from svmproba import save
+    from svmproba.cli.output.summary import in_words
+
     save(model, out, about=about, overwrite=force)
     for line in ["", *in_words(about, model["svm"].proba_threshold_)]:
-        voice.tell(line)
+        messages.tell(line)
     size = os.path.getsize(out)
-    voice.tell(f"Saved as {out} ({size / 1e6:.1f} MB).")
+    messages.tell(f"Saved as {out} ({size / 1e6:.1f} MB).")
     return Outcome({**about, "model": str(out), "bytes": size})

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from svmproba.cli import options
-from svmproba.cli.errors import InputError, Outcome, Voice, conduct
+from svmproba.cli.errors import InputError, Messages, Outcome, conduct
 from svmproba.cli.output.files import STANDARD, check_target, table_writer
-from svmproba.cli.output.progress import tell_progress
+from svmproba.preparation.progress import show_progress
 
 INTERVALS = ("sampling", "simulation", "venn_abers")
 
@@ -20,10 +20,10 @@ def predict(
     model: options.Model,
     data: options.Data,
     out: Annotated[
-        str, typer.Option(help="File, .parquet or .csv; - writes CSV to standard output.")
+        str, typer.Option(help="File, .parquet or .csv; - for CSV on standard output.")
     ] = STANDARD,
     keep: Annotated[
-        str | None, typer.Option(help="Columns to pass on, separated by commas.")
+        str | None, typer.Option(help="Columns to copy to the output, separated by commas.")
     ] = None,
     interval: Annotated[
         str | None,
@@ -37,8 +37,8 @@ def predict(
         bool,
         typer.Option(
             "--lenient",
-            help="Cells that are not numbers count as missing; a column of unknown categories "
-            "alone is no error.",
+            help="Cells that are not numbers count as missing; a column that has only unknown "
+            "categories is not an error.",
         ),
     ] = False,
     separator: options.Separator = None,
@@ -53,56 +53,43 @@ def predict(
 ) -> None:
     """Score the records of a table with a model of svmproba fit.
 
-    Writes a row for each record, in their order: the columns of --keep, probability, low and high
-    with --interval, decision, and expected_cost where the model has costs. Works in chunks: tables
-    of any length need the same memory.
+    Writes a row for each record, in the same order: the columns of --keep, probability, low and
+    high with --interval, decision, and expected_cost where the model has costs. The table is read
+    in chunks: the memory needed does not depend on its length.
     """
 
-    def work(voice: Voice) -> Outcome:
+    def work(messages: Messages) -> Outcome:
+        from svmproba.cli.input.tables import open_table
+        from svmproba.cli.scoring import Scorer
+
         if out == STANDARD and json:
             raise InputError("--json needs standard output: give a file with --out")
         check_target(out, (".parquet", ".csv"), inputs=[model, data], force=force)
-        if interval is not None and interval not in INTERVALS:
-            raise InputError(f"--interval must be of {', '.join(INTERVALS)}; got {interval!r}")
+        if interval is not None:
+            options.choice("--interval", interval, INTERVALS)
         if not 0 < confidence < 1:
             raise InputError(f"--confidence must be between 0 and 1; got {confidence:g}")
         pipeline, about = load_model(model)
         pipeline[-1].set_params(n_jobs=options.check_jobs(jobs))
-        return _predict(
-            voice,
-            pipeline,
-            about,
-            data,
-            out,
-            options.reading_of(separator, encoding, no_header, decimal, thousands),
-            force,
-            keep=[keep or ""],
-            interval=interval,
-            confidence=confidence,
-            strict=strict,
-            lenient=lenient,
-        )
+        reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
+        with open_table(data, reading) as table:
+            scorer = Scorer(
+                pipeline,
+                about,
+                table,
+                keep=[keep or ""],
+                interval=interval,
+                confidence=confidence,
+                strict=strict,
+                lenient=lenient,
+            )
+            return _predict(messages, scorer, table, out, force)
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))
 
 
 def load_model(path: str) -> tuple[Any, dict[str, Any]]:
-    """Load a model of ``svmproba fit`` and what was saved with it.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    model : Pipeline
-    about : dict
-
-    Raises
-    ------
-    InputError
-        Where the file is no such model.
-    """
+    """Load a model of ``svmproba fit`` and what was saved with it; other files are refused."""
     from svmproba import load, read_about
 
     if not Path(path).is_file():
@@ -116,45 +103,32 @@ def load_model(path: str) -> tuple[Any, dict[str, Any]]:
     return model, about
 
 
-def _predict(
-    voice: Voice,
-    model: Any,
-    about: dict[str, Any],
-    data: str,
-    out: str,
-    reading: Any,
-    force: bool,
-    **how: Any,
-) -> Outcome:
-    from svmproba.cli.input.tables import open_table
-    from svmproba.cli.scoring import Scorer
-
-    with open_table(data, reading) as table:
-        scorer = Scorer(model, about, table, **how)
-        started = time.monotonic()
-        n_rows = _score_all(voice, scorer, table, out, force)
-    scorer.warn(voice)
+def _predict(messages: Messages, scorer: Any, table: Any, out: str, force: bool) -> Outcome:
+    started = time.monotonic()
+    n_rows = _score_all(messages, scorer, table, out, force)
+    scorer.warn(messages)
     seconds = time.monotonic() - started
     if not n_rows:
-        voice.warn(f"{table.name} has no records")
+        messages.warn(f"{table.name} has no records")
     where = "standard output" if out == STANDARD else out
-    voice.note(f"{n_rows:,} rows written to {where}, {n_rows / max(seconds, 1e-9):,.0f} a second")
+    speed = n_rows / max(seconds, 1e-9)
+    messages.note(f"{n_rows:,} rows written to {where}, {speed:,.0f} per second")
     return Outcome(
         {
             "out": out,
             "rows": n_rows,
             "seconds": seconds,
             "columns": scorer.schema.names,
-            "oddities": [oddity.to_dict() for oddity in scorer.oddities.values()],
+            "unseen": scorer.unseen_cells(),
         }
     )
 
 
-def _score_all(voice: Voice, scorer: Any, table: Any, out: str, force: bool) -> int:
-    """Score chunk by chunk; gives the number of records."""
+def _score_all(messages: Messages, scorer: Any, table: Any, out: str, force: bool) -> int:
+    """Score chunk by chunk; returns the number of records."""
     n_rows = before = 0
     with (
-        tell_progress("predict", table.size, "", voice.check) as advance,
+        show_progress("predict", table.size, "", messages.check) as advance,
         table_writer(out, scorer.schema, overwrite=force) as write,
     ):
         for chunk in table.chunks(scorer.columns):

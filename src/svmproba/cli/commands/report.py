@@ -1,4 +1,4 @@
-"""``svmproba report``: one page about a model, for those who decide."""
+"""``svmproba report``: one HTML page about a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from svmproba.cli import options
-from svmproba.cli.errors import InputError, Outcome, Voice, conduct
+from svmproba.cli.errors import InputError, Messages, Outcome, conduct
 from svmproba.cli.output.files import check_target
 
 
@@ -26,13 +26,13 @@ def report(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Write a page about a model: how good its probabilities are, what another threshold does.
+    """Write a page about a model: the quality of its probabilities, and the effect of thresholds.
 
-    The table must have the columns of the training table and its target; best are records that
-    the model has not seen. The page needs no network.
+    The table must have the columns of the training table and its target. Use records that the
+    model was not fitted on. The page needs no network.
     """
 
-    def work(voice: Voice) -> Outcome:
+    def work(messages: Messages) -> Outcome:
         from svmproba.cli.commands.predict import load_model
         from svmproba.cli.input.tables import open_table
         from svmproba.cli.scoring import Scorer
@@ -44,16 +44,16 @@ def report(
         reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         with open_table(data, reading) as table:
             scorer = Scorer(pipeline, about, table, lenient=True)
-            X, y = read_labelled(table, about, voice, scorer.frame)
-        scorer.warn(voice)
-        if voice.warnings:
-            about["warnings"] = [f"In the table, {said}." for said in voice.warnings]
+            X, y = read_labelled(table, about, messages, scorer.frame)
+        scorer.warn(messages)
+        if messages.warnings:
+            about["warnings"] = [f"In the table, {said}." for said in messages.warnings]
         try:
             write_report(pipeline, X, y, out, about=about, title=title, overwrite=force)
         except ValueError as error:
             raise InputError(str(error)) from error
-        voice.tell(f"{len(y):,} records; the page is {out}")
-        oddities = [oddity.to_dict() for oddity in scorer.oddities.values()]
-        return Outcome({"out": str(out), "rows": len(y), "oddities": oddities})
+        messages.tell(f"{len(y):,} records; the page is {out}")
+        result = {"out": str(out), "rows": len(y), "unseen": scorer.unseen_cells()}
+        return Outcome(result)
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,16 +12,17 @@ import typer
 
 from svmproba._files import write_whole
 from svmproba.cli import options
-from svmproba.cli.errors import FAILED, INTERRUPTED, OK, Outcome, Voice, conduct, heard_signals
+from svmproba.cli.errors import FAILED, INTERRUPTED, OK, InputError, Messages, Outcome, conduct
+from svmproba.preparation.progress import duration, show_progress
 
 if TYPE_CHECKING:
-    from svmproba.paper.reproduce import Plan, Table
+    from svmproba.paper.reproduce import Event, Plan, Table
     from svmproba.paper.store import Cell, Store
 
 
 @dataclass(frozen=True)
 class Request:
-    """What ``svmproba reproduce`` was asked for, checked."""
+    """Checked arguments of ``svmproba reproduce``."""
 
     plan: Plan
     datasets: tuple[str, ...]
@@ -40,7 +40,8 @@ def reproduce(
     datasets: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Data sets of the paper; all 15 by default, and heart-full.", show_default=False
+            help="Data sets of the paper, or heart-full. Default: all 15 of the paper.",
+            show_default=False,
         ),
     ] = None,
     table: Annotated[
@@ -49,29 +50,31 @@ def reproduce(
     methods: Annotated[
         str,
         typer.Option(
-            help="Methods, separated by commas; by default those that the tables need.",
+            help="Methods, separated by commas. Default: those that the tables need.",
             show_default=False,
         ),
     ] = "",
-    bootstraps: Annotated[int, typer.Option(help="Bags of EBB, CEBB1 and CEBB2.")] = 500,
-    folds: Annotated[int, typer.Option(help="Folds.")] = 10,
-    repeats: Annotated[int, typer.Option(help="How often everything is done.")] = 1,
+    bootstraps: Annotated[
+        int, typer.Option(help="Number of bootstrap bags of EBB, CEBB1 and CEBB2.")
+    ] = 500,
+    folds: Annotated[int, typer.Option(help="Number of folds.")] = 10,
+    repeats: Annotated[int, typer.Option(help="Repeats of the whole experiment.")] = 1,
     protocol: Annotated[
-        str, typer.Option(help="fair: folds for all; paper: as its numbers reveal.")
+        str, typer.Option(help="fair: the same folds for all; paper: as its numbers suggest.")
     ] = "fair",
-    seed: Annotated[int, typer.Option(help="Thresholds the folds and draws the bags.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the folds and the bags.")] = 0,
     effort: Annotated[
         str, typer.Option(help="Effort of CEBB2: fast, default or thorough.")
     ] = "default",
-    jobs: Annotated[int, typer.Option(help="Jobs of every fit; -1: all cores.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Parallel jobs of every fit; -1: all cores.")] = -1,
     device: Annotated[
         str, typer.Option(help="Where to fit: cpu, cuda, cuda:1, auto or torch.")
     ] = "cpu",
     compute: Annotated[
-        bool, typer.Option(help="Compute what is missing, or show what is there.")
+        bool, typer.Option(help="Compute what is missing, or show stored results only.")
     ] = True,
     figures: Annotated[
-        bool, typer.Option(help="Draw the figures too, unless tables are named.")
+        bool, typer.Option(help="Draw the figures too, unless --table is given.")
     ] = True,
     out: Annotated[Path, typer.Option(help="Folder of results, tables and figures.")] = Path("out"),
     data_dir: Annotated[
@@ -82,178 +85,113 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and print Tables 1 to 6 beside the paper's values.
 
-    Finished parts are kept in OUT/results.sqlite: an interrupted run goes on where it was.
+    Results are kept in OUT/results.sqlite: an interrupted run continues where it stopped.
     """
-    from svmproba.paper.reproduce import Plan
 
-    try:
-        request = check_request(
-            Plan(protocol, bootstraps, folds, repeats, seed, effort),
-            datasets or [],
-            table or [],
-            list(options.listed(methods)),
-            figures=figures,
-            out=out,
-            data_dir=data_dir,
-            n_jobs=jobs,
-            device=device,
-            compute=compute,
+    def work(messages: Messages) -> Outcome:
+        from svmproba.paper.comparison import EFFORTS
+        from svmproba.paper.reproduce import Plan
+        from svmproba.preparation.folds import PROTOCOLS
+
+        tables = _check_tables(table or [])
+        request = Request(
+            Plan(
+                options.choice("--protocol", protocol, PROTOCOLS),
+                options.at_least("--bootstraps", bootstraps, 1),
+                options.at_least("--folds", folds, 2),
+                options.at_least("--repeats", repeats, 1),
+                options.at_least("--seed", seed, 0),
+                options.choice("--effort", effort, EFFORTS),
+            ),
+            _check_datasets(datasets or []),
+            tables,
+            _check_families(list(options.listed(methods)), tables),
+            figures and not table,
+            out,
+            data_dir,
+            options.check_jobs(jobs),
+            _check_device(device),
+            compute,
         )
-    except (ValueError, ImportError, RuntimeError) as error:
-        raise typer.BadParameter(str(error)) from error
-    raise typer.Exit(conduct(lambda voice: carry_out(request, voice), as_json=json, debug=debug))
+        return run_experiment(request, messages)
+
+    raise typer.Exit(conduct(work, as_json=json, debug=debug))
 
 
-def check_request(
-    plan: Plan,
-    datasets: Sequence[str],
-    tables: Sequence[int],
-    methods: Sequence[str],
-    *,
-    figures: bool,
-    out: Path,
-    data_dir: Path | None,
-    n_jobs: int,
-    device: str = "cpu",
-    compute: bool = True,
-) -> Request:
-    """Check what was asked for and fill in what was not said.
+def _check_tables(numbers: Sequence[int]) -> tuple[int, ...]:
+    from svmproba.paper.comparison import METHODS_OF_TABLE
 
-    Parameters
-    ----------
-    plan : Plan
-    datasets, methods : sequence of str
-        Empty: all, and those that the tables need.
-    tables : sequence of int
-        Empty: all.
-    figures : bool
-        Whether to draw; only done without a choice of tables.
-    out, data_dir : Path
-    n_jobs : int
-    device : str, default="cpu"
-    compute : bool, default=True
-        Whether to compute what the store lacks.
+    for number in numbers:
+        if number not in METHODS_OF_TABLE:
+            raise InputError(f"--table must be from 1 to {len(METHODS_OF_TABLE)}; got {number}")
+    return tuple(sorted(set(numbers))) or tuple(METHODS_OF_TABLE)
 
-    Returns
-    -------
-    Request
 
-    Raises
-    ------
-    ValueError
-        Naming the option, its value and what is allowed.
-    """
-    from svmproba.paper.comparison import EFFORTS, METHODS_OF_TABLE
+def _check_datasets(names: Sequence[str]) -> tuple[str, ...]:
     from svmproba.paper.datasets import DATASETS, PAPER_DATASETS
+
+    for name in names:
+        options.choice("DATASETS", name, tuple(DATASETS))
+    return tuple(dict.fromkeys(names)) or PAPER_DATASETS
+
+
+def _check_families(methods: Sequence[str], tables: Sequence[int]) -> tuple[str, ...]:
+    from svmproba.paper.comparison import METHODS_OF_TABLE
     from svmproba.paper.methods import choose_families
-    from svmproba.paper.protocol import PROTOCOLS
+
+    needed = dict.fromkeys(method for number in tables for method in METHODS_OF_TABLE[number])
+    try:
+        return tuple(choose_families(methods or list(needed)))
+    except ValueError as error:
+        raise InputError(f"--{error}") from error
+
+
+def _check_device(device: str) -> str:
     from svmproba.solvers.runtime.devices import resolve_device
 
-    for name in datasets:
-        if name not in DATASETS:
-            raise ValueError(f"DATASETS must be of {', '.join(DATASETS)}; got {name!r}")
-    for name, value, allowed in (
-        ("--protocol", plan.protocol, PROTOCOLS),
-        ("--effort", plan.effort, EFFORTS),
-    ):
-        if value not in allowed:
-            raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
-    for name, number, least in (
-        ("--bootstraps", plan.n_bootstraps, 1),
-        ("--folds", plan.n_folds, 2),
-        ("--repeats", plan.n_repeats, 1),
-        ("--seed", plan.seed, 0),
-    ):
-        if number < least:
-            raise ValueError(f"{name} must be at least {least}; got {number}")
-    for number in tables:
-        if number not in METHODS_OF_TABLE:
-            raise ValueError(f"--table must be from 1 to {len(METHODS_OF_TABLE)}; got {number}")
-    if n_jobs == 0:
-        raise ValueError("--jobs must not be 0")
-    resolve_device(device)
-    wanted = tuple(sorted(set(tables))) or tuple(METHODS_OF_TABLE)
-    needed = dict.fromkeys(method for number in wanted for method in METHODS_OF_TABLE[number])
-    families = choose_families(methods or list(needed))
-    return Request(
-        plan,
-        tuple(dict.fromkeys(datasets)) or PAPER_DATASETS,
-        wanted,
-        tuple(families),
-        figures and not tables,
-        out,
-        data_dir,
-        n_jobs,
-        device,
-        compute,
-    )
+    try:
+        resolve_device(device)
+    except (ValueError, ImportError, RuntimeError) as error:
+        raise InputError(f"--device: {error}") from error
+    return device
 
 
-def carry_out(request: Request, voice: Voice) -> Outcome:
-    """Compute what is missing, then print and write tables and figures.
-
-    Parameters
-    ----------
-    request : Request
-    voice : Voice
-
-    Returns
-    -------
-    Outcome
-    """
-    from svmproba.paper.progress import in_words, tell_progress
-    from svmproba.paper.reproduce import plan_jobs, run
+def run_experiment(request: Request, messages: Messages) -> Outcome:
+    """Compute what is missing, then print and write tables and figures."""
+    from svmproba.paper.reproduce import plan_jobs
     from svmproba.paper.store import Store
 
-    tables, problems = _load(request)
+    tables = _load(request, messages)
     if not tables:
-        raise FileNotFoundError("none of the data sets could be had")
-    plan = request.plan
+        raise FileNotFoundError("none of the data sets could be loaded")
     with Store(request.out / "results.sqlite") as store:
-        cells = [job.cell for job in plan_jobs(plan, tables, request.families)]
-        kept = sum(cell in store for cell in cells)
-        if kept:
-            print(f"{kept} of {len(cells)} cells are in {store.path}", file=sys.stderr)
+        cells = [job.cell for job in plan_jobs(request.plan, tables, request.families)]
         try:
-            with tell_progress(kept, len(cells), sys.stderr) as teller, heard_signals() as check:
-
-                def begin(cell: Cell) -> None:
-                    check()
-                    teller.begin(cell)
-
-                failures = run(
-                    plan,
-                    tables,
-                    request.families if request.compute else (),
-                    store,
-                    n_jobs=request.n_jobs,
-                    device=request.device,
-                    begin=begin,
-                    report=teller.report,
-                )
-            shown = _show(request, tables, store, voice)
+            failures = _compute(request, tables, store, cells, messages)
+            shown = _show(request, tables, store, messages)
         except KeyboardInterrupt:
-            there = sum(cell in store for cell in cells)
-            print(
-                f"\nstopped: {there} of {len(cells)} cells are kept in {store.path}; the same "
-                "command goes on from there",
-                file=sys.stderr,
+            kept = sum(cell in store for cell in cells)
+            messages.note(
+                f"\nstopped: {kept} of {len(cells)} cells are kept in {store.path}; the same "
+                "command continues from there"
             )
-            return Outcome({"error": "stopped", "cells": there}, INTERRUPTED)
-        spent = sum(store.get(cell).seconds for cell in cells if cell in store)
-        warned = sum(bool(store.get(cell).warnings) for cell in cells if cell in store)
-    print(f"{len(cells) - len(failures)} cells, {in_words(spent)} of computing", file=sys.stderr)
+            return Outcome({"error": "stopped", "cells": kept}, INTERRUPTED)
+        results = [store.get(cell) for cell in cells if cell in store]
+    spent = duration(sum(result.seconds for result in results))
+    messages.note(f"{len(cells) - len(failures)} cells, {spent} of computing")
+    warned = sum(bool(result.warnings) for result in results)
     if warned:
-        print(f"{warned} of them came with warnings, kept in {store.path}", file=sys.stderr)
+        messages.note(f"{warned} of them came with warnings, kept in {store.path}")
     if failures:
         first = next(iter(failures.values()))
-        print(f"{len(failures)} cells failed, the first with: {first}", file=sys.stderr)
+        messages.note(f"{len(failures)} cells failed, the first with: {first}")
     result = {"cells": len(cells) - len(failures), "failed": len(failures), "tables": shown}
-    return Outcome(result, FAILED if failures or problems else OK)
+    complete = not failures and len(tables) == len(request.datasets)
+    return Outcome(result, OK if complete else FAILED)
 
 
-def _load(request: Request) -> tuple[dict[str, Table], int]:
-    """Return the data sets that can be had, and how many cannot."""
+def _load(request: Request, messages: Messages) -> dict[str, Table]:
+    """Load the data sets that can be found."""
     from svmproba.paper.datasets import load_dataset
 
     tables: dict[str, Table] = {}
@@ -261,14 +199,61 @@ def _load(request: Request) -> tuple[dict[str, Table], int]:
         try:
             tables[name] = load_dataset(name, request.data_dir)
         except (OSError, ValueError) as error:
-            print(f"{name} is left out: {error}", file=sys.stderr)
-    return tables, len(request.datasets) - len(tables)
+            messages.note(f"{name} is left out: {error}")
+    return tables
+
+
+def _compute(
+    request: Request,
+    tables: dict[str, Table],
+    store: Store,
+    cells: Sequence[Cell],
+    messages: Messages,
+) -> dict[Cell, Exception]:
+    """Compute the cells that the store lacks, and show the progress."""
+    from svmproba.paper.reproduce import run
+
+    kept, total = sum(cell in store for cell in cells), len(cells)
+    if kept:
+        messages.note(f"{kept} of {total} cells are in {store.path}")
+    families = request.families if request.compute else ()
+    with show_progress("reproduce", total, done=kept, seconds_between=0) as advance:
+
+        def begin(cell: Cell) -> None:
+            messages.check()
+            advance(0, name_of(cell))
+
+        def report(event: Event) -> None:
+            if event.failure is not None:
+                kind = type(event.failure).__name__
+                messages.note(f"{name_of(event.cell)} failed: {kind}: {event.failure}")
+            count = f"[{event.done:{len(str(total))}d}/{total}]"
+            said = f"{count} {name_of(event.cell)}: {duration(event.seconds)}"
+            advance(1, said, event.left)
+
+        return run(
+            request.plan,
+            tables,
+            families,
+            store,
+            n_jobs=request.n_jobs,
+            device=request.device,
+            begin=begin,
+            report=report,
+        )
+
+
+def name_of(cell: Cell) -> str:
+    """Name a cell in words."""
+    repeat = f", repeat {cell.repeat + 1}" if cell.repeat else ""
+    fold = "hold-out" if cell.n_folds == 1 else f"fold {cell.fold + 1} of {cell.n_folds}"
+    return f"{cell.dataset}, {cell.family}, {fold}{repeat}"
 
 
 def _show(
-    request: Request, tables: dict[str, Table], store: Store, voice: Voice
+    request: Request, tables: dict[str, Table], store: Store, messages: Messages
 ) -> list[dict[str, Any]]:
-    """Print and write the tables, and draw the figures; gives the tables as JSON has them."""
+    """Print and write the tables, and draw the figures; returns the tables as JSON."""
     from svmproba.paper.comparison import collect, compare
     from svmproba.paper.render import LEGEND, print_table, title_of, to_csv, to_markdown
 
@@ -282,7 +267,7 @@ def _show(
         table = compare(number, tables, found)
         if not table.rows:
             continue
-        if not voice.as_json:
+        if not messages.as_json:
             print_table(table, setting)
         rows = [
             {"dataset": row.dataset, "method": row.method, "column": column, **entry._asdict()}
@@ -293,15 +278,20 @@ def _show(
         write_whole(folder / f"table{number}.csv", to_csv(table).encode())
         write_whole(folder / f"table{number}.md", to_markdown(table, setting).encode())
     if any(number > 1 for number in request.tables):
-        voice.tell(textwrap.fill(LEGEND, 90))
-    voice.note(f"tables are in {folder}")
+        messages.tell(textwrap.fill(LEGEND, 90))
+    messages.note(f"tables are in {folder}")
     if request.figures:
-        _draw(request, tables, store, found, folder)
+        _draw(request, tables, store, found, folder, messages)
     return shown
 
 
 def _draw(
-    request: Request, tables: dict[str, Table], store: Store, found: Any, folder: Path
+    request: Request,
+    tables: dict[str, Table],
+    store: Store,
+    found: Any,
+    folder: Path,
+    messages: Messages,
 ) -> None:
     from svmproba.paper.illustrate import Material, draw_figures
 
@@ -309,9 +299,9 @@ def _draw(
     try:
         written, lacking = draw_figures(material, folder)
     except ImportError as error:
-        print(f"no figures: {error}", file=sys.stderr)
+        messages.note(f"no figures: {error}")
         return
     if written:
-        print(f"{len(written)} figures are in {folder}", file=sys.stderr)
+        messages.note(f"{len(written)} figures are in {folder}")
     for number, what in lacking.items():
-        print(f"figure {number} is left out: it shows {what}", file=sys.stderr)
+        messages.note(f"figure {number} is left out: it needs {what}")

@@ -1,4 +1,4 @@
-"""Cells as numbers or as words, whatever the file had; what cannot be one is pointed out."""
+"""Cells as numbers or as words, whatever type the file gives them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from svmproba._types import Bools, Floats
 from svmproba.cli.input.numerals import NumberFormat, best_formats
 from svmproba.cli.input.tables import MISSING, Reading
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
 PLAIN = NumberFormat()
-#: Cells that mean the same, whoever wrote them: of numbers, truth values and midnight.
+#: Different spellings of one integer, truth value or time.
 _SAME_WORDS = (
     (r"^([-+]?\d+)\.0*$", r"\1"),
     (r"^(?i:true)$", "True"),
@@ -29,15 +26,7 @@ _SAME_WORDS = (
 
 
 class Numbers(NamedTuple):
-    """A column as numbers.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        NaN where the cell is missing or bad.
-    bad : ndarray of bool of shape (n,)
-        Cells that are neither missing nor a finite number.
-    """
+    """Numbers, NaN where missing or bad; bad cells are neither missing nor finite numbers."""
 
     values: Floats
     bad: Bools
@@ -50,7 +39,7 @@ def is_text(column: Any) -> bool:
 
 
 def flat(column: Any) -> Any:
-    """Column of Arrow in one piece; dictionaries are written out, odd strings made plain."""
+    """Column of Arrow in one piece, with dictionaries decoded and string views as strings."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):
@@ -72,17 +61,8 @@ def tidied(strings: Any) -> Any:
 def to_numbers(column: Any, written: NumberFormat = PLAIN, *, booleans: bool = True) -> Numbers:
     """Read a column as numbers.
 
-    Parameters
-    ----------
-    column : pyarrow array or chunked array
-    written : NumberFormat, default=NumberFormat()
-        How numbers are written in text.
-    booleans : bool, default=True
-        Whether the words true and false are 1 and 0, as they are in a column of that type.
-
-    Returns
-    -------
-    Numbers
+    `written` says how numbers are written in text; with `booleans` the words true and false are 1
+    and 0, as they are in a column of that type.
 
     Examples
     --------
@@ -102,11 +82,11 @@ def to_numbers(column: Any, written: NumberFormat = PLAIN, *, booleans: bool = T
         bad = np.zeros(len(column), dtype=bool)
     elif _is_number(kind):
         if pa.types.is_float32(kind) or pa.types.is_decimal(kind):
-            # As text has it: 0.1 of 32 bits is 0.1, and a decimal becomes the nearest float.
+            # By way of text: 0.1 of 32 bits is read as 0.1, and a decimal as the nearest float.
             column = column.cast(pa.string())
         # A NaN of the file is a missing cell, as in pandas.
         values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        # Nobody knows whether a plain 0.12 is 12 %.
+        # It is unknown whether a plain 0.12 is 12 %.
         bad = ~np.isnan(values) if written.unit == "%" else np.isinf(values)
     else:
         return to_numbers(to_words(column), written)
@@ -114,19 +94,7 @@ def to_numbers(column: Any, written: NumberFormat = PLAIN, *, booleans: bool = T
 
 
 def formats_of(column: Any, reading: Reading) -> list[NumberFormat]:
-    """Find how a column writes its numbers.
-
-    Parameters
-    ----------
-    column : pyarrow array or chunked array
-    reading : Reading
-        What the user said about it.
-
-    Returns
-    -------
-    list of NumberFormat
-        One, or two where the cells do not tell.
-    """
+    """Find how a column writes its numbers: one format, or two where the cells are ambiguous."""
     base = NumberFormat(reading.decimal or ".", reading.thousands or "")
     column = flat(column)
     if not is_text(column) or not to_numbers(column, base, booleans=False).bad.any():
@@ -137,7 +105,7 @@ def formats_of(column: Any, reading: Reading) -> list[NumberFormat]:
 
 
 def _parse(strings: Any, written: NumberFormat, booleans: bool) -> Floats:
-    """Numbers in strings, NaN where there is none; the first way is fast, the last one patient."""
+    """Numbers in strings, NaN where there is none; the fast way first."""
     if written == PLAIN:
         for prepare in (lambda cells: cells, tidied):
             with contextlib.suppress(pa.ArrowInvalid):
@@ -148,8 +116,8 @@ def _parse(strings: Any, written: NumberFormat, booleans: bool) -> Floats:
             words = pc.replace_substring_regex(words, f"^(?i:{word})$", number)
     if written != PLAIN:
         return np.array(written.plain(words).cast(pa.float64()).to_numpy(zero_copy_only=False))
-    patient = pd.to_numeric(words.to_pandas(), errors="coerce")
-    return patient.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = pd.to_numeric(words.to_pandas(), errors="coerce")
+    return values.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _is_given(strings: Any) -> Bools:
@@ -157,17 +125,10 @@ def _is_given(strings: Any) -> Bools:
 
 
 def to_words(column: Any) -> Any:
-    """Read a column as words: categories are compared as text.
+    """Read a column as words, null where the cell is missing: categories are compared as text.
 
-    Parameters
-    ----------
-    column : pyarrow array or chunked array
-
-    Returns
-    -------
-    pyarrow.StringArray
-        Null where the cell is missing. Whole numbers have no decimals, and what is true or false
-        is ``True`` or ``False``: the same cell is the same word, whatever type the file gives it.
+    Integers have no decimals, and truth values are ``True`` or ``False``: the same cell is the same
+    word, whatever type the file gives it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What each column of a table is: numbers, categories, or better left out; and what to doubt."""
+"""The role of each column: numbers, categories or left out, with warnings about doubtful ones."""
 
 from __future__ import annotations
 
@@ -11,30 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from svmproba._types import Bools, Floats
 from svmproba.cli.errors import InputError
-from svmproba.cli.input.cells import (
-    Bools,
-    Floats,
-    flat,
-    formats_of,
-    looks_nested,
-    to_numbers,
-    to_words,
-)
+from svmproba.cli.input.cells import flat, formats_of, looks_nested, to_numbers, to_words
 from svmproba.cli.input.numerals import NumberFormat, look_like_numbers
-from svmproba.cli.input.roles import CATEGORICAL, DROPPED, NUMERIC, Column, Wishes
+from svmproba.cli.input.roles import CATEGORICAL, DROPPED, NUMERIC, Column, ColumnChoices
 from svmproba.cli.input.tables import Reading, shorten
 from svmproba.evaluation._checks import column_auc, leak_in_words, leak_limit
 
-#: A column whose cells are numbers but for so small a share is numeric; the others are missing.
+#: A column is numeric where at most this share of its cells are not numbers; they count as missing.
 SHARE_NOT_NUMBERS = 0.1
-#: So few different cells are categories where some are not numbers.
+#: At most so many different cells, some of them not numbers, are categories.
 FEW_CATEGORIES = 20
-#: Fewer records say nothing of identifiers.
+#: With fewer records, identifiers cannot be recognised.
 LEAST_RECORDS = 20
-#: Numbers without a pair alike are suspicious where so many were to be expected.
+#: Integers without any repeated value are doubtful where so many repeats are expected.
 PAIRS_EXPECTED = 5
-#: More categories than this are pointed out; more than that are not used.
+#: More categories than this are warned of; more than that are left out.
 MANY_CATEGORIES, TOO_MANY_CATEGORIES = 50, 500
 
 _DATE = re.compile(
@@ -48,51 +41,37 @@ def plan_columns(
     table: Any,
     positive: Bools,
     *,
-    wishes: Wishes | None = None,
+    choices: ColumnChoices | None = None,
     reading: Reading | None = None,
     rows: NDArray[np.intp] | None = None,
 ) -> list[Column]:
-    """Decide what each column is.
+    """Decide what each column of a table without the target is.
 
     Parameters
     ----------
     table : pyarrow.Table of n records
-        Without the target.
     positive : ndarray of bool of shape (n,)
-        Which records are of the class of interest: to find columns that know the outcome.
-    wishes : Wishes, default=None
-        What the user decided; it is obeyed, and doubted aloud.
+        Records of the class of interest, to find columns that know the outcome.
+    choices : ColumnChoices, default=None
+        What the user decided; it is obeyed, and doubts are warned of.
     reading : Reading, default=None
         Signs of numbers in text.
     rows : ndarray of shape (n,), default=None
         Numbers of the records in the file, for messages; by default 1, 2, …
-
-    Returns
-    -------
-    list of Column
-        In the order of the table.
-
-    Examples
-    --------
-    >>> import numpy as np, pyarrow as pa
-    >>> from svmproba.cli.input.columns import plan_columns
-    >>> table = pa.table({"age": [31, 44, None, 44], "job": ["a", "b", "a", "a"]})
-    >>> [(c.name, c.role) for c in plan_columns(table, np.array([True, False, True, False]))]
-    [('age', 'numeric'), ('job', 'categorical')]
     """
-    wishes, reading = wishes or Wishes(), reading or Reading()
+    choices, reading = choices or ColumnChoices(), reading or Reading()
     rows = np.arange(1, table.num_rows + 1) if rows is None else rows
     plan = []
     for name in table.column_names:
         cells = flat(table.column(name))
-        if name in wishes.drop:
-            plan.append(Column(name, DROPPED, "as you asked"))
+        if name in choices.drop:
+            plan.append(Column(name, DROPPED, "as requested"))
         elif looks_nested(cells.type):
             plan.append(Column(name, DROPPED, f"cells of type {cells.type}"))
-        elif name in wishes.categorical:
+        elif name in choices.categorical:
             plan.append(_categorical(name, to_words(cells), positive, asked=True))
         else:
-            asked = name in wishes.numeric
+            asked = name in choices.numeric
             with np.errstate(over="ignore"):  # numbers too large are refused later, by their row
                 plan.append(_guess(name, cells, positive, reading, rows, asked))
     return plan
@@ -115,7 +94,7 @@ def _guess(
         doubt = _two_ways(cells, formats)
         if asked:
             raise InputError(f"--numeric: column {name!r}: {doubt}")
-        return _dropped(name, to_words(cells), "numbers in doubt", f"{doubt}; it is left out")
+        return _dropped(name, to_words(cells), "ambiguous numbers", f"{doubt}; it is left out")
     (written,) = formats
     if asked:
         return _numeric(name, cells, positive, written, reading, rows, asked=True)
@@ -127,18 +106,18 @@ def _guess(
     if not n_bad:
         return _numeric(name, cells, positive, written, reading, rows)
     words = to_words(cells)
-    # Where there are few different cells, such as 0, 1, 2, 3+, each has a meaning.
+    # Few different cells, such as 0, 1, 2, 3+, are categories.
     if len(pc.unique(words)) > FEW_CATEGORIES:
         if n_bad <= SHARE_NOT_NUMBERS * n_given:
             return _numeric(name, cells, positive, written, reading, rows)
         if n_bad <= n_given / 2:
-            doubt = f"{_not_numbers(cells, numbers.bad, rows)}; say --numeric or --categorical"
+            doubt = f"{_not_numbers(cells, numbers.bad, rows)}; give --numeric or --categorical"
             return _dropped(name, words, "numbers and words", doubt)
     return _categorical(name, words, positive)
 
 
 _DATES = "it looks like dates: turn it into numbers, such as days before the decision"
-_FORMATS = "it looks like numbers that are not all written alike (--decimal, --thousands)"
+_FORMATS = "it looks like numbers written in different ways (--decimal, --thousands)"
 
 
 def _two_ways(cells: Any, formats: list[NumberFormat]) -> str:
@@ -176,17 +155,19 @@ def _numeric(
             always = f"constant: always {given[0]:g}" if len(given) else "no numbers"
             return Column(name, DROPPED, always, **counts, warnings=doubts)
         if is_running_number(values):
-            doubts.append(f"it looks like a running number: it is left out; --numeric {name!r}")
+            doubts.append(
+                f"it looks like a running number and is left out; --numeric {name!r} keeps it"
+            )
             return Column(name, DROPPED, "identifier", **counts, warnings=doubts)
         if _all_whole(given) and len(distinct) == len(values) >= LEAST_RECORDS:
             if _IDENTIFIER.search(name):
                 doubts.append("every record has its own: it is left out as an identifier")
                 return Column(name, DROPPED, "identifier", **counts, warnings=doubts)
-            # Whole numbers drawn from this range would have had so many pairs alike.
+            # Expected number of equal pairs among integers drawn from this range.
             if len(values) ** 2 / (2 * np.ptp(values)) > PAIRS_EXPECTED:
                 doubts.append(f"every record has its own: is it an identifier? --drop {name!r}")
     doubts += leak_of(values, positive)
-    reason = "as you asked" if asked else "numbers"
+    reason = "as requested" if asked else "numbers"
     if written.unit:
         reason += f" in {written.unit}"
     return Column(name, NUMERIC, reason, **counts, warnings=doubts)
@@ -195,7 +176,7 @@ def _numeric(
 def _written_so(
     name: str, cells: Any, values: Floats, written: NumberFormat, reading: Reading
 ) -> list[str]:
-    """Doubt a format that nobody asked for: show how one cell is read."""
+    """Warn of a format that was guessed: show how one cell is read."""
     base = NumberFormat(reading.decimal or ".", reading.thousands or "", written.unit)
     if written == base:
         return []
@@ -215,7 +196,7 @@ def _not_numbers(cells: Any, bad: Bools, rows: NDArray[np.intp]) -> str:
 
 
 def is_running_number(values: Floats) -> bool:
-    """Whether they count the records: whole, all different, without a gap or in order."""
+    """Whether the values number the records: integers, all different, without gaps or in order."""
     if len(values) < LEAST_RECORDS or np.isnan(values).any() or not _all_whole(values):
         return False
     if np.ptp(values) == len(values) - 1 and len(np.unique(values)) == len(values):
@@ -234,7 +215,7 @@ def _categorical(name: str, words: Any, positive: Bools, asked: bool = False) ->
     tally: dict[str, Any] = {"n_missing": words.null_count, "n_distinct": len(distinct)}
     n_given = len(words) - words.null_count
     if asked:
-        return Column(name, CATEGORICAL, "as you asked", **tally, warnings=_leak(words, positive))
+        return Column(name, CATEGORICAL, "as requested", **tally, warnings=_leak(words, positive))
     if len(distinct) <= 1:
         always = f"constant: always {shorten(distinct[0], 20)!r}" if distinct else "empty"
         return Column(name, DROPPED, always, **tally)
@@ -246,7 +227,7 @@ def _categorical(name: str, words: Any, positive: Bools, asked: bool = False) ->
         if np.mean([len(word.split()) for word in sample]) >= 4:
             return _dropped(name, words, "free text", "it looks like free text: it is left out")
         if look_like_numbers(pa.array(sample)).mean() > 1 - SHARE_NOT_NUMBERS:
-            return _dropped(name, words, "numbers in doubt", f"{_FORMATS}: it is left out")
+            return _dropped(name, words, "ambiguous numbers", f"{_FORMATS}: it is left out")
         own = "every record has its own" if len(distinct) == n_given else "few records share one"
         return _dropped(name, words, "identifier", f"{own}: it is left out as an identifier")
     if len(distinct) > TOO_MANY_CATEGORIES:
@@ -267,19 +248,7 @@ def _dropped(name: str, words: Any, reason: str, doubt: str) -> Column:
 
 
 def leak_of(values: Floats, positive: Bools) -> list[str]:
-    """Doubt a column that almost alone separates the classes.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        NaN where missing: whether it is missing may tell the class, too.
-    positive : ndarray of bool of shape (n,)
-
-    Returns
-    -------
-    list of str
-        One doubt, or none.
-    """
+    """Warn of a column that almost alone separates the classes; NaN counts as a value."""
     if not positive.any() or positive.all() or len(positive) < LEAST_RECORDS:
         return []
     area = column_auc(values, positive)
@@ -288,9 +257,9 @@ def leak_of(values: Floats, positive: Bools) -> list[str]:
 
 
 def _leak(words: Any, positive: Bools) -> list[str]:
-    """Doubt a column of categories, put in order by their share of positives."""
+    """Warn of a column of categories, ordered by their share of positives."""
     codes = pd.factorize(words.to_pandas(), use_na_sentinel=False)[0]
     n = np.bincount(codes)
-    # Rare categories separate anything: they take the share of all records.
+    # Rare categories separate any classes: they are drawn towards the share of all records.
     shares = (np.bincount(codes, positive) + 3 * positive.mean()) / (n + 3)
     return leak_of(shares[codes], positive)

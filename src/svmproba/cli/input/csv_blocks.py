@@ -1,4 +1,4 @@
-"""CSV text in blocks of whole records, and the lines that records begin on."""
+"""CSV text in blocks of whole records, and the lines on which records begin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_RECORD = 16 << 20
 def read_block(file: Any) -> bytes:
     """Read ``BLOCK_BYTES``, or less at the end.
 
-    In small steps: a Ctrl-C while one long read waits for a pipe might not be heard.
+    In small steps: a Ctrl-C during one long read from a pipe might be lost.
     """
     pieces, n_missing = [], BLOCK_BYTES
     while n_missing and (piece := file.read1(n_missing)):
@@ -30,15 +30,7 @@ def read_block(file: Any) -> bytes:
 
 
 class Decoded:
-    """UTF-8 from text of any encoding; a byte that is wrong is named by its line.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    file : binary stream
-    encoding : str
-    """
+    """UTF-8 from text of any encoding; an error names the line of the wrong byte."""
 
     def __init__(self, name: str, file: Any, encoding: str) -> None:
         self._name, self._file, self._encoding = name, file, encoding
@@ -47,7 +39,7 @@ class Decoded:
         self._n_lines = 0
 
     def blocks(self, head: bytes) -> Iterator[bytes]:
-        """Recode what was read already, then the rest of the file."""
+        """Recode `head`, which was read already, then the rest of the file."""
         raw = head
         while raw:
             yield self._recode(raw)
@@ -77,23 +69,7 @@ class Decoded:
 def whole_records(
     name: str, blocks: Iterator[bytes], separator: str, newline: bytes
 ) -> Iterator[bytes]:
-    """Cut blocks of text anew, so that each holds whole records.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    blocks : iterator of bytes
-        UTF-8, cut anywhere.
-    separator : str
-    newline : bytes
-        What ends a line.
-
-    Yields
-    ------
-    bytes
-        With the newline at the end, but for the last.
-    """
+    """Divide UTF-8 text into blocks of whole records; `name` of the file is for messages."""
     rest, n_lines = b"", 1
     for block in blocks:
         rest += block
@@ -112,26 +88,7 @@ def whole_records(
 
 
 def end_of_records(text: bytes, separator: str, newline: bytes) -> int:
-    r"""Find the end of the last line that ends a record.
-
-    Parameters
-    ----------
-    text : bytes
-        It begins with a record.
-    separator : str
-    newline : bytes
-
-    Returns
-    -------
-    int
-        Place after that newline; 0 where there is none.
-
-    Examples
-    --------
-    >>> from svmproba.cli.input.csv_blocks import end_of_records
-    >>> end_of_records(b'1,"a\nb"\n2,"c\nd', ",", b"\n")
-    8
-    """
+    """Find the place after the last newline that ends a record; 0 where there is none."""
     cut = text.rfind(newline)
     if cut >= 0 and b'"' in text:
         # A quotation mark counts at the start of a cell only, and two of them are one.
@@ -148,13 +105,7 @@ def end_of_records(text: bytes, separator: str, newline: bytes) -> int:
 class Lines(NamedTuple):
     """Where the records of a block are in the file.
 
-    Attributes
-    ----------
-    first : int
-        Line on which the block begins.
-    block : bytes or None
-        The block; None where every record is one line.
-    separator : str
+    `first` is the line on which the block begins; `block` is None where every record is one line.
     """
 
     first: int
@@ -168,10 +119,13 @@ class Lines(NamedTuple):
         # The csv module of Python tells lines; Arrow's, which reads the records, does not.
         text = io.StringIO(self.block.decode("utf-8", errors="replace"), newline="")
         reader, n_found, before = csv.reader(text, delimiter=self.separator), 0, 0
-        csv.field_size_limit(LONGEST_RECORD)
-        for cells in reader:
-            if cells and n_found == k:
-                break
-            n_found += bool(cells)
-            before = reader.line_num
+        usual = csv.field_size_limit(LONGEST_RECORD)
+        try:
+            for cells in reader:
+                if cells and n_found == k:
+                    break
+                n_found += bool(cells)
+                before = reader.line_num
+        finally:
+            csv.field_size_limit(usual)
         return self.first + before

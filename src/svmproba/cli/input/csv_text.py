@@ -1,4 +1,4 @@
-"""What the first bytes of CSV tell: encoding, separator, names; and a stream of clean UTF-8."""
+"""What the first bytes of CSV show: encoding, separator and names of columns."""
 
 from __future__ import annotations
 
@@ -18,26 +18,19 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-#: Files that people take for CSV, by their first bytes.
+#: Files that are often taken for CSV, by their first bytes.
 _FOREIGN = {
     b"PK\x03\x04": "an archive or an Excel workbook: save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
     b"\x1f\x8b": "compressed: its name must end with .gz",
     b"PAR1": "Parquet, which cannot be read from standard input: give the name of the file",
-    b"SQLite": "a data base: export the table as CSV",
+    b"SQLite": "a database: export the table as CSV",
 }
 _LINES_LOOKED_AT = 20
 
 
 def parse_separator(text: str | None) -> str | None:
-    r"""Take a separator or its name.
-
-    Examples
-    --------
-    >>> from svmproba.cli.input.csv_text import parse_separator
-    >>> parse_separator("tab"), parse_separator(";")
-    ('\t', ';')
-    """
+    """Read a separator or its name."""
     if text is None or len(text) == 1:
         return text
     separator = SEPARATORS.get(text, "\t" if text == r"\t" else None)
@@ -68,11 +61,11 @@ def check_looks_like_text(name: str, head: bytes, encoding: str | None) -> None:
         if head.startswith(start):
             raise InputError(f"{name} is {what}")
     if b"\0" in head and encoding is None and not head.startswith(tuple(_MARKS)):
-        raise InputError(f"{name} is no text: it is neither CSV nor Parquet")
+        raise InputError(f"{name} is not text: it is neither CSV nor Parquet")
 
 
 def encoding_of(head: bytes, encoding: str | None) -> str:
-    """Choose the encoding asked for, or the one a byte order mark shows, or UTF-8."""
+    """Choose the given encoding, or that of a byte order mark, or UTF-8."""
     marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
     if encoding is None or codecs.lookup(encoding).name == "utf-8":
         return marked or "utf-8"
@@ -80,17 +73,7 @@ def encoding_of(head: bytes, encoding: str | None) -> str:
 
 
 def guess_separator(text: str) -> str:
-    r"""Find the separator that cuts the first lines into equally many cells, the most.
-
-    Parameters
-    ----------
-    text : str
-        Start of the file.
-
-    Returns
-    -------
-    str
-        A comma where nothing is found.
+    r"""Find the separator that divides most of the first lines into equally many cells.
 
     Examples
     --------
@@ -111,27 +94,9 @@ def guess_separator(text: str) -> str:
 
 
 def separator_line(text: str) -> tuple[str | None, str, int]:
-    r"""Take off the line ``sep=;`` by which Excel is told the separator.
+    """Remove the line ``sep=;`` that tells Excel the separator.
 
-    Parameters
-    ----------
-    text : str
-        Start of the file.
-
-    Returns
-    -------
-    separator : str or None
-        None where there is no such line.
-    text : str
-        What follows.
-    n_bytes : int
-        Length of the line in UTF-8.
-
-    Examples
-    --------
-    >>> from svmproba.cli.input.csv_text import separator_line
-    >>> separator_line("sep=;\nage;income\n")
-    (';', 'age;income\n', 6)
+    Returns the separator or None, the text that follows, and the bytes of the line in UTF-8.
     """
     line = re.match(r'"?sep=([^\r\n])"?(?:\r\n|\r|\n)', text, re.IGNORECASE)
     if line is None:
@@ -153,28 +118,14 @@ def _first_rows(text: str, separator: str) -> list[list[str]]:
 
 
 class Header(NamedTuple):
-    """Names of the columns, and how many bytes of UTF-8 they take."""
+    """Names of the columns, and their length in bytes of UTF-8."""
 
     columns: list[str]
     n_bytes: int
 
 
 def split_header(name: str, text: str, separator: str, has_header: bool) -> Header:
-    """Read the names of the columns.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    text : str
-        Start of the file.
-    separator : str
-    has_header : bool
-
-    Returns
-    -------
-    Header
-    """
+    """Read the names of the columns; without a header they are made up."""
     lines = io.StringIO(text, newline="")
     try:
         cells = next(row for row in csv.reader(lines, delimiter=separator) if row)

@@ -24,17 +24,7 @@ _LOOKS = rf"^[-+]?(?:(?:{_UNIT}){_SPACE}*)?[-+]?[.,]?\d(?:[\d.,]|{_QUOTE}|{_SPAC
 
 
 class NumberFormat(NamedTuple):
-    """How the numbers of a column are written.
-
-    Attributes
-    ----------
-    decimal : {".", ","}
-        Sign before the decimals.
-    thousands : {"", ",", ".", " ", "'"}
-        Sign between thousands, where there is one.
-    unit : str
-        Percent sign, or a currency before or after the number.
-    """
+    """How the numbers of a column are written: signs, and a percent sign or a currency."""
 
     decimal: str = "."
     thousands: str = ""
@@ -48,17 +38,7 @@ class NumberFormat(NamedTuple):
         return " ".join(named)
 
     def plain(self, strings: Any) -> Any:
-        """Write numbers as Python does.
-
-        Parameters
-        ----------
-        strings : pyarrow.StringArray
-            Without spaces around them.
-
-        Returns
-        -------
-        pyarrow.StringArray
-            Null where a cell is not written in this format.
+        """Write numbers as Python does; null where a cell is not written in this format.
 
         Examples
         --------
@@ -86,7 +66,7 @@ class NumberFormat(NamedTuple):
 
 
 def look_like_numbers(words: Any) -> NDArray[np.bool_]:
-    """Which words are digits with signs of numbers among them, in whatever order."""
+    """Which words are digits with signs of numbers among them, in any order."""
     return np.asarray(pc.match_substring_regex(words, _LOOKS).to_numpy(zero_copy_only=False))
 
 
@@ -95,20 +75,9 @@ def best_formats(
 ) -> list[NumberFormat]:
     """Find the format in which the most cells are numbers.
 
-    Parameters
-    ----------
-    words : pyarrow.StringArray of shape (n,)
-        Different cells, without spaces around them.
-    counts : ndarray of shape (n,)
-        How often each is there.
-    decimal, thousands : str, default=None
-        What is known already.
-
-    Returns
-    -------
-    list of NumberFormat
-        One; or two that read the same cells as different numbers. The plain one where no other
-        reads more.
+    `words` are different cells without spaces around them, `counts` how often each occurs;
+    `decimal` and `thousands` are given where known. Returns one format, or two that read the same
+    cells as different numbers; the plain one where no other reads more cells.
 
     Examples
     --------
@@ -133,7 +102,7 @@ def best_formats(
 
 
 def _read(words: Any, counts: NDArray[Any], written: NumberFormat) -> tuple[NDArray[Any], int]:
-    """Numbers in some words, and how many cells are one."""
+    """Numbers in some words, and how many cells are numbers."""
     values = written.plain(words).cast(pa.float64()).to_numpy(zero_copy_only=False)
     return values, int(counts[~np.isnan(values)].sum())
 

@@ -1,39 +1,25 @@
-"""What is done with a column: what the user decided, what was decided, and names that are none."""
+"""Roles of columns, and checks of their names and numbers."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from svmproba.cli.errors import InputError
-from svmproba.cli.input.cells import PLAIN, Floats
+from svmproba.cli.input.cells import PLAIN
 from svmproba.cli.input.numerals import NumberFormat
 from svmproba.cli.input.tables import Reading, TableFile
 
 NUMERIC, CATEGORICAL, DROPPED = "numeric", "categorical", "dropped"
-#: Larger numbers are refused: their squares, and sums of these, must be finite.
-LARGEST = 1e100
 
 
 @dataclass(frozen=True)
 class Column:
-    """What is done with one column, and why.
+    """Role of one column, and why; counts of missing cells and of different other values.
 
-    Attributes
-    ----------
-    name : str
-    role : {"numeric", "categorical", "dropped"}
-    reason : str
-    n_missing, n_distinct : int
-        Missing cells, and different values without them.
-    warnings : list of str
-        What to doubt.
-    format : NumberFormat
-        How its numbers are written, where they are text.
+    `format` says how its numbers are written, where they are text.
     """
 
     name: str
@@ -45,34 +31,34 @@ class Column:
     format: NumberFormat = PLAIN
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as JSON has it."""
+        """Convert to JSON."""
         return {**asdict(self), "format": self.format._asdict()}
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ColumnChoices:
     """Columns that the user decided on."""
 
     drop: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
 
-    def of_columns(self, columns: Sequence[str], where: str) -> Wishes:
-        """Take lists apart; refuse names that are in no column, or in two wishes."""
+    def of_columns(self, columns: Sequence[str], where: str) -> ColumnChoices:
+        """Take lists apart; refuse names that are in no column, or in two choices."""
         found = {}
         for option in ("drop", "numeric", "categorical"):
             found[option] = split_names(getattr(self, option), columns)
             for name in found[option]:
                 check_column(name, columns, where, f"--{option}")
-        wishes = [name for names in found.values() for name in names]
-        twice = sorted({name for name in wishes if wishes.count(name) > 1})
+        choices = [name for names in found.values() for name in names]
+        twice = sorted({name for name in choices if choices.count(name) > 1})
         if twice:
             raise InputError(f"column {twice[0]!r} is named more than once by the options")
-        return Wishes(**found)
+        return ColumnChoices(**found)
 
 
 def split_names(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
-    """Take lists with commas apart, but for names of columns that have commas.
+    """Split lists at commas, except for names of columns that contain commas.
 
     Examples
     --------
@@ -87,7 +73,7 @@ def split_names(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]
 
 
 def check_column(name: str, columns: Sequence[str], where: str, option: str) -> None:
-    """Refuse a name that no column has, with the one that was perhaps meant."""
+    """Refuse a name that no column has, and suggest a similar one."""
     if name in columns:
         return
     lower = {column.lower(): column for column in columns}
@@ -98,7 +84,7 @@ def check_column(name: str, columns: Sequence[str], where: str, option: str) -> 
 
 
 def check_needed(needed: Sequence[str], table: TableFile) -> None:
-    """Refuse a table that lacks columns that a model needs."""
+    """Refuse a table that lacks columns of the model."""
     missing = [name for name in needed if name not in table.columns]
     if missing:
         n, listed = len(missing), ", ".join(map(repr, missing[:10]))
@@ -110,18 +96,9 @@ def check_needed(needed: Sequence[str], table: TableFile) -> None:
 
 
 def columns_of(about: dict[str, Any], reading: Reading) -> list[Column]:
-    """Columns that a model uses, with the format that their numbers have in a new table.
+    """Columns that a model uses, with the format of their numbers in a new table.
 
-    Parameters
-    ----------
-    about : dict
-        What was saved with the model.
-    reading : Reading
-        What the user said about the new table: it goes before what was found at the fit.
-
-    Returns
-    -------
-    list of Column
+    What the user says of the new table (`reading`) has precedence over the format at the fit.
     """
     columns = []
     for saved in about["columns"]:
@@ -131,14 +108,3 @@ def columns_of(about: dict[str, Any], reading: Reading) -> list[Column]:
             thousands = reading.thousands or thousands.replace(decimal, "")
             columns.append(Column(**{**saved, "format": NumberFormat(decimal, thousands, unit)}))
     return columns
-
-
-def check_range(values: Floats, where: Callable[[int], str], name: str) -> None:
-    """Refuse numbers that are too large to compute with, by row and column."""
-    large = np.abs(values) > LARGEST  # NaN is not
-    if large.any():
-        k = int(large.argmax())
-        raise InputError(
-            f"{where(k)}, column {name!r}: {values[k]:g} is too large; numbers must lie between "
-            f"-{LARGEST:g} and {LARGEST:g}"
-        )

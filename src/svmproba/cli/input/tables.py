@@ -31,20 +31,9 @@ CHUNK_ROWS = 1 << 15
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is to be read.
+    """How a table is read; None: guessed (separator, encoding) or found for each column (numbers).
 
-    Attributes
-    ----------
-    separator : str or None
-        None: guessed from the first lines.
-    encoding : str or None
-        None: UTF-8, or UTF-16 where a byte order mark says so.
-    header : bool
-        Whether the first line has the names; without one they are ``column1``, ``column2``, …
-    decimal : {".", ",", None}
-        Sign before the decimals of numbers in text; None: each column tells.
-    thousands : {",", ".", " ", "'", None}
-        Sign between thousands of numbers in text; None: each column tells.
+    Without a header the names are ``column1``, ``column2``, …
     """
 
     separator: str | None = None
@@ -55,23 +44,14 @@ class Reading:
 
 
 class Chunk(NamedTuple):
-    """Some records.
-
-    Attributes
-    ----------
-    first_row : int
-        Number of the first, from 1.
-    batch : pyarrow.RecordBatch
-    lines : Lines or None
-        Where they are in a file that has lines.
-    """
+    """A record batch, the number of its first record, from 1, and its lines in a text file."""
 
     first_row: int
     batch: Any
     lines: Lines | None = None
 
     def place(self, row: int) -> str:
-        """Name a record for people: its number and, where there is one, its line."""
+        """Name a record by its number and, where there is one, its line."""
         if self.lines is None:
             return f"row {row}"
         return f"row {row} (line {self.lines.of(row - self.first_row)})"
@@ -80,14 +60,7 @@ class Chunk(NamedTuple):
 class TableFile:
     """A table that can be read once, from start to end.
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    columns : list of str
-    reading : Reading
-    size, position : int or None
-        Bytes or records of the whole, and how many were read; size is None where nobody knows.
+    `size` and `position` are the bytes or records of the whole (None where unknown) and those read.
     """
 
     name: str
@@ -116,23 +89,9 @@ class TableFile:
 
 
 def open_table(source: str, reading: Reading | None = None) -> TableFile:
-    """Open a table and read its names of columns.
+    """Open a table and read the names of its columns.
 
-    Parameters
-    ----------
-    source : str
-        File of CSV, of compressed CSV (``.gz``) or of Parquet; ``"-"``: CSV on standard input.
-    reading : Reading, default=None
-        How to read it.
-
-    Returns
-    -------
-    TableFile
-
-    Raises
-    ------
-    InputError
-        Where there is no such table.
+    `source` is a file of CSV, compressed CSV (``.gz``) or Parquet; ``"-"``: CSV on standard input.
     """
     reading = reading or Reading()
     if source == STANDARD:
@@ -211,7 +170,7 @@ class CsvTable(TableFile):
             self._file.close()
 
     def _parse(self, block: bytes, wanted: list[str], row: int, line: int) -> Any:
-        """Cut records into cells; None where there are blank lines only."""
+        """Divide records into cells; None where there are blank lines only."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -236,10 +195,10 @@ class CsvTable(TableFile):
             strings_can_be_null=True,
             check_utf8=False,  # the decoder did
         )
-        # Its own handlers would lose a Ctrl-C that comes while it is about to end.
-        pa.enable_signal_handlers(False)
         try:
-            table = arrow_csv.read_csv(pa.py_buffer(block), read, parse, convert)
+            # Not `read_csv`: its signal handlers would lose a Ctrl-C that comes while it ends.
+            with arrow_csv.open_csv(pa.BufferReader(block), read, parse, convert) as reader:
+                table = reader.read_all()
         except pa.ArrowInvalid as error:
             if not bad:
                 raise InputError(f"{self.name}, after row {row - 1}: {error}") from error
@@ -269,7 +228,7 @@ class ParquetTable(TableFile):
             self._file = parquet.ParquetFile(path)
         except (pa.ArrowInvalid, OSError) as error:
             raise InputError(
-                f"{path} is no whole Parquet file; is it cut short? ({first_line(error)})"
+                f"{path} is not a complete Parquet file; was it truncated? ({first_line(error)})"
             ) from error
         self.columns = [str(name) for name in self._file.schema_arrow.names]
         check_names(self.name, self.columns)
@@ -304,29 +263,13 @@ class WholeTable(NamedTuple):
     chunks: list[Chunk]
 
     def place(self, row: int) -> str:
-        """Name a record for people, see `Chunk.place`."""
+        """Name a record; see `Chunk.place`."""
         rows = [chunk.first_row for chunk in self.chunks]
         return self.chunks[bisect_right(rows, row) - 1].place(row)
 
 
 def read_whole(file: TableFile, columns: Sequence[str] | None = None) -> WholeTable:
-    """Read a table that fits into memory.
-
-    Parameters
-    ----------
-    file : TableFile
-    columns : sequence of str, default=None
-        By default all.
-
-    Returns
-    -------
-    WholeTable
-
-    Raises
-    ------
-    InputError
-        Where there are no records.
-    """
+    """Read a table that fits into memory; a table without records is refused."""
     import pyarrow as pa
 
     chunks = list(file.chunks(columns))
@@ -336,17 +279,10 @@ def read_whole(file: TableFile, columns: Sequence[str] | None = None) -> WholeTa
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """Cut a text that is too long for a message.
-
-    Examples
-    --------
-    >>> from svmproba.cli.input.tables import shorten
-    >>> shorten("abcdefgh", 5)
-    'abcd…'
-    """
+    """Shorten a text that is too long for a message."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def first_line(error: Exception) -> str:
-    """First line of what an error says."""
+    """First line of an error's message."""
     return (str(error).splitlines() or [type(error).__name__])[0]

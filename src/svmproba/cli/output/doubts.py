@@ -1,4 +1,4 @@
-"""How far the figures of a fit may be trusted: their limits, and what to know of them."""
+"""Confidence limits of the figures of a fit, and warnings about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from svmproba.bootstrap.fitted import oob_levels
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.cli.task import Task
-from svmproba.cli.training import Wish
+from svmproba.cli.training import Goal
 from svmproba.evaluation._checks import (
     Calls,
     Finding,
@@ -30,18 +30,8 @@ REMEDY = (
 def limits_of(model: Pipeline, task: Task, figures: dict[str, Any]) -> dict[str, list[float]]:
     """Find 95 % limits of the figures, records taken as independent.
 
-    Parameters
-    ----------
-    model : Pipeline
-    task : Task
-    figures : dict
-        From `svmproba.cli.output.summary.figures`.
-
-    Returns
-    -------
-    dict of str to [lower, upper]
-        Exact for rates (Clopper and Pearson), Newcombe's for the area under the ROC curve,
-        Student's for the mean squared error.
+    Exact for rates (Clopper and Pearson), Newcombe's for the area under the ROC curve, Student's
+    for the mean squared error. Returns lists of a lower and an upper limit.
     """
     calls, truth, proba = _out_of_bag(model, task, figures)
     found: dict[str, tuple[Any, Any]] = {}
@@ -58,27 +48,15 @@ def limits_of(model: Pipeline, task: Task, figures: dict[str, Any]) -> dict[str,
 
 
 def findings_of(
-    model: Pipeline, task: Task, wish: Wish, figures: dict[str, Any]
+    model: Pipeline, task: Task, goal: Goal, figures: dict[str, Any]
 ) -> list[dict[str, str]]:
-    """Collect what to know before the figures are trusted.
-
-    Parameters
-    ----------
-    model, task, figures
-        As in `limits_of`.
-    wish : Wish
-
-    Returns
-    -------
-    list of dict
-        With ``"name"`` and ``"text"``.
-    """
+    """Collect what to know before the figures are trusted, each with ``"name"`` and ``"text"``."""
     calls, truth, proba = _out_of_bag(model, task, figures)
     names = repr(task.positive), repr(task.negative)
-    usual, remedy = not wish.wants_rate and wish.costs is None, REMEDY
+    usual, remedy = not goal.wants_rate and goal.costs is None, REMEDY
     if not usual:
-        asked = "--tpr or --tnr" if wish.wants_rate else "--costs"
-        remedy = f"{asked} asks for this: is the value right?"
+        asked = "--tpr or --tnr" if goal.wants_rate else "--costs"
+        remedy = f"This follows from {asked}: is the value right?"
     n_plus = int(truth.sum())
     found: list[Finding] = check_size(Calls(0, 0, n_plus, len(truth) - n_plus), names)
     if calls is not None:
@@ -92,7 +70,7 @@ def findings_of(
 
 
 def _out_of_bag(model: Pipeline, task: Task, figures: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Return calls, labels and probabilities out of bag; None for what cannot be told."""
+    """Decisions, labels and probabilities out of bag; None for what is unknown."""
     svm = model["svm"]
     known = ~np.isnan(oob_levels(svm.ensemble_))
     truth = (task.y[task.kept] == task.positive)[known]

@@ -1,4 +1,4 @@
-"""Where results go: checks before the work, and tables written chunk by chunk."""
+"""Output files: checks before the work, and tables written chunk by chunk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svmproba.cli.errors import InputError
 
 #: Name of standard input and output.
 STANDARD = "-"
-#: Endings that say that a file is no model.
+#: Endings of files that are not models.
 NO_MODELS = (
     *(".csv", ".gz", ".parquet", ".pq", ".html", ".htm", ".onnx", ".pkl", ".joblib"),
     *(".png", ".pdf", ".svg"),
@@ -34,24 +34,20 @@ def check_target(
     force: bool = False,
     option: str = "--out",
 ) -> None:
-    """Refuse a file that could not or must not be written, before the long work begins.
+    """Refuse a file that cannot or must not be written, before the long work begins.
 
     Parameters
     ----------
     path : str or Path
-        ``"-"``: standard output, which must not be one of the inputs either.
+        ``"-"``: standard output.
     suffixes : tuple of str
         Endings that are allowed; empty: any.
     inputs : sequence of str, default=()
-        Files that the command reads; ``"-"``: standard input.
+        Files that the command reads, which are never replaced; ``"-"``: standard input.
     force : bool, default=False
-        Whether a file that exists may be replaced; never an input.
+        Whether another file that exists may be replaced.
     option : str, default="--out"
         Name for the message.
-
-    Raises
-    ------
-    InputError
     """
     for source in inputs:
         if _is_same_file(str(path), source):
@@ -75,15 +71,14 @@ def check_target(
             f"{option}: {path} exists already; give another name, or --force to replace it"
         )
     if not os.access(folder, os.W_OK):
-        raise InputError(f"{option}: nothing may be written into {str(folder)!r}")
+        raise InputError(f"{option}: the folder {str(folder)!r} is not writable")
 
 
 def check_model_target(path: Path, *, inputs: Sequence[str], force: bool) -> None:
-    """Refuse a file that could not hold a model; see `check_target`."""
+    """Refuse a file that cannot hold a model; see `check_target`."""
     if path.suffix.lower() in NO_MODELS:
         raise InputError(
-            f"--out: a model is no {path.suffix} file; give a name of another ending, got "
-            f"{str(path)!r}"
+            f"--out: a model cannot be a {path.suffix} file; give another ending, got {str(path)!r}"
         )
     check_target(path, (), inputs=inputs, force=force)
 
@@ -102,24 +97,12 @@ def _is_same_file(out: str, source: str) -> bool:
 def table_writer(
     out: str, schema: Any, *, overwrite: bool = True
 ) -> Iterator[Callable[[Any], None]]:
-    """Write the record batches of a table as they come.
+    """Write the record batches of a table as they come, by the callable ``write(batch)``.
 
-    Parameters
-    ----------
-    out : str
-        Name of a file that ends with ``.parquet`` or ``.csv``, or ``"-"`` for CSV on standard
-        output.
-    schema : pyarrow.Schema
-    overwrite : bool, default=True
-        Whether a file that is there may be replaced.
-
-    Yields
-    ------
-    callable
-        ``write(batch)``.
+    `out` ends with ``.parquet`` or ``.csv``, or is ``"-"`` for CSV on standard output.
     """
     if out == STANDARD:
-        # Not the context of a file: what was begun on standard output stays there.
+        # What was written to standard output stays there, whatever happens.
         with _csv_writer(sys.stdout.buffer, schema) as write:
             yield write
         return
@@ -134,7 +117,7 @@ def table_writer(
 
 @contextlib.contextmanager
 def _parquet_writer(place: Path, schema: Any) -> Iterator[Callable[[Any], None]]:
-    """Write Parquet, in groups that are worth their overhead."""
+    """Write Parquet in row groups of ``ROWS_OF_A_GROUP``."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -156,7 +139,7 @@ def _parquet_writer(place: Path, schema: Any) -> Iterator[Callable[[Any], None]]
 
 @contextlib.contextmanager
 def _csv_writer(file: Any, schema: Any) -> Iterator[Callable[[Any], None]]:
-    """Write CSV; a pipe is flushed after every batch, so that its reader need not wait."""
+    """Write CSV; every batch is flushed, so that the reader of a pipe need not wait."""
     import pyarrow as pa
 
     header = io.StringIO()

@@ -1,4 +1,4 @@
-"""One picture of a contest: errors side by side, and how reliable each method is."""
+"""One picture of a comparison: errors side by side, and a reliability diagram of each method."""
 
 from __future__ import annotations
 
@@ -10,58 +10,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba.cli.contest import LABELS, Standing
+from svmproba.cli.comparison import LABELS, MethodResult
 from svmproba.evaluation import ReliabilityDisplay
 from svmproba.evaluation._drawing import NEGATIVE_COLOR, POSITIVE_COLOR, tidy, wrapped
 
-#: Kinds of pictures that can be written.
-SUFFIXES = (".png", ".pdf", ".svg")
 
-
-def draw_contest(standings: Sequence[Standing], y: NDArray[Any], positive: Any, path: Path) -> None:
-    """Draw and write.
-
-    Parameters
-    ----------
-    standings : sequence of Standing
-    y : ndarray of shape (n,)
-        Labels.
-    positive : label
-        The class of interest.
-    path : Path
-        Its ending tells the kind of picture.
-    """
+def draw_comparison(
+    results: Sequence[MethodResult], y: NDArray[Any], positive: Any, path: Path
+) -> None:
+    """Draw the results on the labels `y` of shape (n,) and write the picture."""
     from matplotlib.figure import Figure
 
-    n_rows = math.ceil((len(standings) + 1) / 4)
-    n_columns = math.ceil((len(standings) + 1) / n_rows)
+    n_rows = math.ceil((len(results) + 1) / 4)
+    n_columns = math.ceil((len(results) + 1) / n_rows)
     figure = Figure(figsize=(3.6 * n_columns, 3.5 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-    _draw_errors(axes[0], standings)
-    for ax, standing in zip(axes[1:], standings, strict=False):
+    _draw_errors(axes[0], results)
+    for ax, result in zip(axes[1:], results, strict=False):
         display = ReliabilityDisplay.from_predictions(
-            y, standing.proba, pos_label=positive, ax=ax, histogram=False
+            y, result.proba, pos_label=positive, ax=ax, histogram=False
         )
         legend = display.ax_.get_legend()
         if legend is not None:
             legend.remove()
-        ax.set_title(wrapped(LABELS[standing.method], 36), fontsize="medium")
-    for ax in axes[len(standings) + 1 :]:
+        ax.set_title(wrapped(LABELS[result.method], 36), fontsize="medium")
+    for ax in axes[len(results) + 1 :]:
         ax.set_visible(False)
     figure.savefig(path, dpi=130)
 
 
-def _draw_errors(ax: Any, standings: Sequence[Standing]) -> None:
-    places = np.arange(len(standings))[::-1]
-    errors = np.array([standing.summary.mse for standing in standings])
-    spread = np.array([standing.summary.mse_se for standing in standings])
-    ours = ["ebb" in standing.method for standing in standings]
+def _draw_errors(ax: Any, results: Sequence[MethodResult]) -> None:
+    places = np.arange(len(results))[::-1]
+    errors = np.array([result.summary.mse for result in results])
+    spread = np.array([result.summary.mse_se for result in results])
+    ours = ["ebb" in result.method for result in results]
     for place, error, se, own in zip(places, errors, spread, ours, strict=True):
         color = POSITIVE_COLOR if own else NEGATIVE_COLOR
         ax.errorbar(error, place, xerr=se, fmt="o", color=color, capsize=3, ms=5.5)
-    names = [wrapped(LABELS[standing.method], 20) for standing in standings]
+    names = [wrapped(LABELS[result.method], 20) for result in results]
     ax.set_yticks(places, names, fontsize="small")
-    ax.set_ylim(-0.6, len(standings) - 0.4)
+    ax.set_ylim(-0.6, len(results) - 0.4)
     ax.set_xlabel("mean squared error ± s.e.")
     ax.locator_params(axis="x", nbins=4)
     tidy(ax)

@@ -1,4 +1,4 @@
-"""What a fitted model is worth, out of bag, in figures and in words."""
+"""Out-of-bag figures of a fitted model, and their description in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from svmproba.cli.costs import rule_in_words
 from svmproba.cli.output.doubts import findings_of, limits_of
 from svmproba.cli.task import Task
-from svmproba.cli.training import Wish, n_features
+from svmproba.cli.training import Goal, n_features
 from svmproba.evaluation import brier_decomposition
 
 NOT_GUARANTEED = (
@@ -20,51 +20,29 @@ NOT_GUARANTEED = (
 )
 
 
-def describe(model: Pipeline, task: Task, wish: Wish, target: str) -> dict[str, Any]:
-    """Tell what a saved model must know of itself.
-
-    Parameters
-    ----------
-    model : Pipeline
-        From `svmproba.cli.training.train`.
-    task : Task
-    wish : Wish
-    target : str
-
-    Returns
-    -------
-    dict
-        Made of what JSON has.
-    """
-    svm, found = model["svm"], figures(model, task, wish)
+def describe(model: Pipeline, task: Task, goal: Goal, target: str) -> dict[str, Any]:
+    """Collect what is saved with a model, in types of JSON."""
+    svm, found = model["svm"], figures(model, task, goal)
     return {
         "target": target,
         "positive": task.positive,
         "negative": task.negative,
         "columns": [column.to_dict() for column in task.plan],
-        "wants_rate": wish.wants_rate,
-        "wish": {"tpr": wish.tpr, "tnr": wish.tnr, "guarantee": wish.guarantee},
-        "calibration": wish.calibration,
-        "costs": None if wish.costs is None else wish.costs.to_dict(),
+        "wants_rate": goal.wants_rate,
+        "goal": {"tpr": goal.tpr, "tnr": goal.tnr, "guarantee": goal.guarantee},
+        "calibration": goal.calibration,
+        "costs": None if goal.costs is None else goal.costs.to_dict(),
         "guarantee": svm.guarantee_,
         "figures": found,
         "limits": limits_of(model, task, found),
-        "findings": findings_of(model, task, wish, found),
+        "findings": findings_of(model, task, goal, found),
     }
 
 
-def figures(model: Pipeline, task: Task, wish: Wish) -> dict[str, Any]:
-    """Measure the model by the records that each bag left out.
+def figures(model: Pipeline, task: Task, goal: Goal) -> dict[str, Any]:
+    """Measure the model on the records that each bag left out.
 
-    Parameters
-    ----------
-    model, task, wish
-        As in `describe`.
-
-    Returns
-    -------
-    dict of str to number
-        Rates are those of the decisions that `svmproba predict` takes; NaN where not known.
+    Rates are those of the decisions that `svmproba predict` takes; NaN where unknown.
     """
     svm, kept = model["svm"], task.kept
     positive = task.y[kept] == task.positive
@@ -86,16 +64,16 @@ def figures(model: Pipeline, task: Task, wish: Wish) -> dict[str, Any]:
         parts = brier_decomposition(truth, proba, pos_label=True)
         found |= {"auc": roc_auc_score(truth, proba), "mse": parts.mse}
         found |= {"miscalibration": parts.miscalibration, "mse_of_base_rate": parts.uncertainty}
-    if wish.costs is not None:
-        found |= _costs(found, positive.mean(), wish)
+    if goal.costs is not None:
+        found |= _costs(found, positive.mean(), goal)
     return {
         name: value if isinstance(value, int) else float(value) for name, value in found.items()
     }
 
 
-def _costs(found: dict[str, Any], share: float, wish: Wish) -> dict[str, float]:
-    """Mean costs of the decisions, and of calling all records, or none, positive."""
-    costs = wish.costs
+def _costs(found: dict[str, Any], share: float, goal: Goal) -> dict[str, float]:
+    """Mean costs of the decisions, and of deciding positive for all records, or for none."""
+    costs = goal.costs
     assert costs is not None
 
     def mean(tpr: float, tnr: float) -> float:
@@ -110,23 +88,10 @@ def _costs(found: dict[str, Any], share: float, wish: Wish) -> dict[str, float]:
 
 
 def in_words(about: dict[str, Any], threshold: float) -> list[str]:
-    """Summarise a model for people.
-
-    Parameters
-    ----------
-    about : dict
-        From `describe`.
-    threshold : float
-        Of the probabilities.
-
-    Returns
-    -------
-    list of str
-        Lines.
-    """
+    """Summarise what `describe` returns in lines of text."""
     found, positive = about["figures"], about["positive"]
     records = f"{found['n_records']:,} records, {found['n_positive']:,} of them {positive!r}"
-    held = f"; {found['n_held_out']:,} more were held back" if found["n_held_out"] else ""
+    held = f"; {found['n_held_out']:,} more were held out" if found["n_held_out"] else ""
     told, limits = _told(about, found), about["limits"]
     width = max(len(name) for _, name, _, _ in told)
     broad = max(len(_span(key, limits)) for key, *_ in told)
@@ -135,7 +100,7 @@ def in_words(about: dict[str, Any], threshold: float) -> list[str]:
         f"{found['n_bootstraps']} bags x {found['n_theta']} hyperparameter values, "
         f"{found['n_features']} features.",
         "",
-        "Out of bag, so on records that the SVMs had not seen, with 95 % limits:",
+        "Out of bag (records that the SVMs were not fitted on), with 95 % limits:",
         *(
             f"  {name.ljust(width)}  {value:>7}  {_span(key, limits):<{broad}}  ({why})"
             for key, name, value, why in told
@@ -146,35 +111,35 @@ def in_words(about: dict[str, Any], threshold: float) -> list[str]:
     if "mean_cost" in found:
         every, none = (_money(found[f"mean_cost_all_{c}"]) for c in ("positive", "negative"))
         lines.append(
-            f"Mean cost of a record: {_money(found['mean_cost'])}; it is {every} if all are called "
-            f"{positive!r}, and {none} if none is."
+            f"Mean cost per record: {_money(found['mean_cost'])}; {every} if the decision is "
+            f"always {positive!r}, {none} if it never is."
         )
     if about["findings"]:
         texts = (finding["text"] for finding in about["findings"])
         notes = (textwrap.fill(f"- {text}", 90, subsequent_indent="  ") for text in texts)
-        lines += ["", "To know before you trust these figures:", *notes]
+        lines += ["", "Before you trust these figures:", *notes]
     guaranteed = about["guarantee"].replace("No guarantee: ", "nothing: ")
     said = [f"Guaranteed: {guaranteed}", f"Not guaranteed: {NOT_GUARANTEED}."]
     return [*lines, "", *(textwrap.fill(text, 90, subsequent_indent="  ") for text in said)]
 
 
 def _told(about: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Figures with a key and a name before and an explanation after."""
+    """Figures: key, name, value, explanation."""
     told = [
-        ("tpr", f"{about['positive']!r} found", _percent(found["tpr"]), "true positive rate"),
-        ("tnr", f"{about['negative']!r} left alone", _percent(found["tnr"]), "true negative rate"),
-        ("accuracy", "called rightly", _percent(found["accuracy"]), "accuracy"),
+        ("tpr", f"recall of {about['positive']!r}", _percent(found["tpr"]), "true positive rate"),
+        ("tnr", f"recall of {about['negative']!r}", _percent(found["tnr"]), "true negative rate"),
+        ("accuracy", "accuracy", _percent(found["accuracy"]), "share of right decisions"),
     ]
     if "auc" not in found:
         return told
-    base = f"of the probability; {found['mse_of_base_rate']:.3f} if all got the same one"
+    base = f"of the probability; {found['mse_of_base_rate']:.3f} for the base rate"
     told += [
-        ("auc", "ranking", f"{found['auc']:.3f}", "area under the ROC curve; 0.5 is chance"),
+        ("auc", "ROC AUC", f"{found['auc']:.3f}", "area under the ROC curve; 0.5 is chance"),
         ("mse", "mean squared error", f"{found['mse']:.3f}", base),
     ]
     if about["calibration"] is None:
         return [*told, ("", "calibration", "none", "the probability is a share of votes")]
-    how = f"the part of that error that calibration could mend; now {about['calibration']!r}"
+    how = f"part of that error; the calibration is {about['calibration']!r}"
     return [*told, ("", "miscalibration", f"{found['miscalibration']:.3f}", how)]
 
 

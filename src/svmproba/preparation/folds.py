@@ -1,0 +1,179 @@
+"""Which samples a method is trained on and which it predicts.
+
+There are two protocols. ``"fair"`` predicts every sample by a model that was fitted without it, in
+stratified folds that are the same for all methods. ``"paper"`` is what the paper's numbers reveal:
+its own methods were measured on one random tenth of the samples, not stratified, and the others by
+ten folds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from svmproba._types import Floats
+from svmproba.bootstrap.reliability import weights
+from svmproba.bootstrap.votes import mix_shares
+from svmproba.preparation.preprocessing import make_preprocessor
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Reads values of each sample from a fitted estimator: (estimator, X) -> (n, ...).
+Reader = Callable[[Any, Floats], Floats]
+
+PROTOCOLS = ("fair", "paper")
+
+
+class Part(NamedTuple):
+    """Places of the samples of one training part, and of those that its model predicts."""
+
+    repeat: int
+    fold: int
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+class OutOfFold(NamedTuple):
+    """Values of all samples, each read from a model that was fitted without the sample.
+
+    Attributes
+    ----------
+    values : dict of str to ndarray of shape (n, ...)
+        By reader.
+    fold : ndarray of int of shape (n,)
+        Fold in which the sample was predicted.
+    seconds : dict of str to float
+        Time of all fits and of the reader's own calls.
+    """
+
+    values: dict[str, Floats]
+    fold: NDArray[np.int64]
+    seconds: dict[str, float]
+
+
+def split_parts(
+    protocol: str,
+    y: NDArray[np.int64],
+    *,
+    bootstrap: bool,
+    n_folds: int = 10,
+    n_repeats: int = 1,
+    seed: int = 0,
+) -> list[Part]:
+    """Split the samples into training parts and samples to predict.
+
+    Parameters
+    ----------
+    protocol : {"fair", "paper"}
+        See the module.
+    y : ndarray of shape (n,)
+        1 for the class of interest, 0 for the other.
+    bootstrap : bool
+        Whether the method is one of the paper's own, for which ``"paper"`` holds out one tenth.
+    n_folds, n_repeats : int
+        Folds, where there are folds, and how often the samples are split.
+    seed : int, default=0
+        The repeat r uses the seed ``seed + r``.
+
+    Returns
+    -------
+    list of Part
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.preparation.folds import split_parts
+    >>> y = np.repeat([0, 1], [357, 212])
+    >>> [len(part.test) for part in split_parts("paper", y, bootstrap=True)]
+    [57]
+    >>> len(split_parts("fair", y, bootstrap=True, n_repeats=3))
+    30
+    """
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}")
+    parts = []
+    for repeat in range(n_repeats):
+        pairs: Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]
+        if protocol == "fair":
+            splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed + repeat)
+            pairs = splitter.split(y, y)
+        elif bootstrap:
+            order = np.random.default_rng(seed + repeat).permutation(len(y))
+            held_out = round(len(y) / 10)
+            pairs = [(np.sort(order[held_out:]), np.sort(order[:held_out]))]
+        else:
+            pairs = KFold(n_folds, shuffle=True, random_state=seed + repeat).split(y)
+        parts += [Part(repeat, fold, train, test) for fold, (train, test) in enumerate(pairs)]
+    return parts
+
+
+def positive_proba(estimator: Any, X: Floats) -> Floats:
+    """Probability of class 1, shape (n,)."""
+    return estimator.predict_proba(X)[:, 1]
+
+
+def best_theta_proba(model: Any, X: Floats) -> Floats:
+    """Probability by the most reliable C alone (epsilon=0), from a fit that kept all of them."""
+    return mix_shares(model.vote_shares(X), weights(model.reliability_, epsilon=0.0))
+
+
+def out_of_fold(
+    estimator: Any,
+    X: pd.DataFrame,
+    y: NDArray[np.int64],
+    *,
+    readers: Mapping[str, Reader] | None = None,
+    n_folds: int = 10,
+    random_state: int | None = 0,
+    progress: Callable[[int], None] | None = None,
+) -> OutOfFold:
+    """Predict every sample by a model that was fitted without it, in stratified folds.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Cloned and fitted once on each training part, after the preprocessing of that part.
+    X : pandas DataFrame of shape (n, n_attributes)
+    y : ndarray of shape (n,)
+        1 for the class of interest, 0 for the other.
+    readers : mapping of str to callable, default=None
+        What to read from each fitted model, ``reader(estimator, X_test) -> (n_test, ...)``.
+        By default ``{"proba": positive_proba}``. All readers share one fit.
+    n_folds : int, default=10
+    random_state : int or None, default=0
+        Of the shuffle before the folds are drawn.
+    progress : callable, default=None
+        Called with the number of the fold, from 1, after each fold.
+
+    Returns
+    -------
+    OutOfFold
+    """
+    readers = {"proba": positive_proba} if readers is None else readers
+    values: dict[str, Floats] = {}
+    seconds = dict.fromkeys(readers, 0.0)
+    fold = np.empty(len(y), dtype=np.int64)
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    for k, (train, test) in enumerate(splitter.split(X, y)):
+        preprocessor = make_preprocessor(X)
+        rows = preprocessor.fit_transform(X.iloc[train])
+        new_rows = preprocessor.transform(X.iloc[test])
+        started = time.perf_counter()
+        model = clone(estimator).fit(rows, y[train])
+        fit_seconds = time.perf_counter() - started
+        for name, reader in readers.items():
+            started = time.perf_counter()
+            read = reader(model, new_rows)
+            values.setdefault(name, np.empty((len(y), *read.shape[1:])))[test] = read
+            seconds[name] += fit_seconds + time.perf_counter() - started
+        fold[test] = k
+        if progress is not None:
+            progress(k + 1)
+    return OutOfFold(values, fold, seconds)

@@ -1,0 +1,136 @@
+"""Errors and areas under the curve of predicted probabilities, with standard errors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from svmproba._types import Floats
+from svmproba.evaluation import class_mse, mse
+
+
+class Summary(NamedTuple):
+    """Performance of probabilities on samples that the models were fitted without.
+
+    Attributes
+    ----------
+    mse, mse_plus, mse_minus : float
+        Mean squared error of all samples, of the positive and of the negative ones, pooled over
+        the folds so that a fold without positives does no harm.
+    mse_se, mse_plus_se, mse_minus_se : float
+        Their standard errors, from the spread over the samples.
+    auc : float
+        Area under the ROC curve, mean over the folds that have both classes.
+    auc_se : float
+        Its standard error, from the spread over the folds or, for a single one, by DeLong.
+    """
+
+    mse: float
+    mse_se: float
+    mse_plus: float
+    mse_plus_se: float
+    mse_minus: float
+    mse_minus_se: float
+    auc: float
+    auc_se: float
+
+
+def summarise(
+    y: NDArray[np.int64],
+    proba: Floats,
+    fold: NDArray[np.int64],
+    *,
+    repeat: NDArray[np.int64] | None = None,
+    record: NDArray[np.int64] | None = None,
+) -> Summary:
+    """Summarise predictions as the paper does, with standard errors.
+
+    Parameters
+    ----------
+    y, proba : ndarray of shape (n,)
+        Labels, 1 for the class of interest and 0 for the other, and probabilities of class 1.
+    fold, repeat : ndarray of int of shape (n,)
+        Fold and repeat of each prediction; without `repeat` there is one. Repeats share their
+        samples, so they do not make a standard error smaller.
+    record : ndarray of int of shape (n,), default=None
+        Sample of each prediction; None: every sample is predicted once.
+
+    Returns
+    -------
+    Summary
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svmproba.preparation.performance import summarise
+    >>> y, fold = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
+    >>> summary = summarise(y, np.array([0.0, 1.0, 0.5, 0.0]), fold)
+    >>> summary.mse, summary.auc
+    (0.3125, 0.5)
+    """
+    repeat = np.zeros_like(fold) if repeat is None else repeat
+    record = np.arange(len(y)) if record is None else record
+    plus, minus = class_mse(y, proba, pos_label=1)
+    squares = (y - proba) ** 2
+    auc, auc_se = _mean_auc(y, proba, fold, repeat)
+    return Summary(
+        mse=mse(y, proba, pos_label=1),
+        mse_se=_error_over_samples(squares, record),
+        mse_plus=plus,
+        mse_plus_se=_error_over_samples(squares[y == 1], record[y == 1]),
+        mse_minus=minus,
+        mse_minus_se=_error_over_samples(squares[y == 0], record[y == 0]),
+        auc=auc,
+        auc_se=auc_se,
+    )
+
+
+def _error_over_samples(squares: Floats, record: NDArray[np.int64]) -> float:
+    """Compute the standard error of a mean over samples, each with the mean of its predictions."""
+    n_predictions = np.bincount(record)
+    seen = n_predictions > 0
+    return _standard_error(np.bincount(record, squares)[seen] / n_predictions[seen])
+
+
+def _standard_error(values: Floats) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def _mean_auc(
+    y: NDArray[np.int64],
+    proba: Floats,
+    fold: NDArray[np.int64],
+    repeat: NDArray[np.int64],
+) -> tuple[float, float]:
+    """Mean area under the curve of all parts, and its standard error."""
+    by_repeat: list[list[float]] = []
+    for r in np.unique(repeat):
+        parts = [(repeat == r) & (fold == k) for k in np.unique(fold[repeat == r])]
+        # A fold without both classes has no ROC curve.
+        parts = [part for part in parts if 0 < y[part].sum() < part.sum()]
+        by_repeat.append([float(roc_auc_score(y[part], proba[part])) for part in parts])
+    aucs = [auc for of_repeat in by_repeat for auc in of_repeat]
+    if not aucs:
+        return float("nan"), float("nan")
+    if len(aucs) == 1:
+        return aucs[0], _delong_error(y, proba)
+    if all(len(of_repeat) <= 1 for of_repeat in by_repeat):
+        return float(np.mean(aucs)), _standard_error(np.array(aucs))
+    errors = [_standard_error(np.array(of_repeat)) for of_repeat in by_repeat]
+    return float(np.mean(aucs)), float(np.sqrt(np.nanmean(np.square(errors))))
+
+
+def _delong_error(y: NDArray[np.int64], proba: Floats) -> float:
+    """Compute the standard error of one area (DeLong, DeLong and Clarke-Pearson 1988)."""
+    positive, negative = np.sort(proba[y == 1]), np.sort(proba[y == 0])
+    variance = 0.0
+    for of_class, others in ((positive, negative), (negative, positive)):
+        if len(of_class) < 2:
+            return float("nan")
+        sides = [np.searchsorted(others, of_class, side=side) for side in ("left", "right")]
+        placements = np.mean(sides, axis=0) / len(others)
+        variance += np.var(placements, ddof=1) / len(of_class)
+    return float(np.sqrt(variance))

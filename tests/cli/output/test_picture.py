@@ -1,0 +1,28 @@
+"""The picture of a comparison."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from svmproba.cli.comparison import LABELS, MethodResult
+from svmproba.cli.output.picture import draw_comparison
+from svmproba.preparation.performance import summarise
+
+
+@pytest.mark.parametrize("n_methods", [1, 3, 7])
+def test_one_panel_of_errors_and_one_of_each_method(n_methods, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *a, **k: drawn.append(figure))
+    rng = np.random.default_rng(0)
+    y = np.array(["no", "yes"])[rng.integers(2, size=80)]
+    results = []
+    for method in list(LABELS)[:n_methods]:
+        proba = rng.uniform(size=80)
+        summary = summarise((y == "yes").astype(int), proba, np.arange(80) % 4)
+        results.append(MethodResult(method, proba, summary, 1.0, 2.0))
+    draw_comparison(results, y, "yes", tmp_path / "picture.png")
+    errors, *panels = [ax for ax in drawn[0].axes if ax.get_visible()]
+    assert len(panels) == n_methods
+    places = sorted((line.get_xdata()[0], line.get_ydata()[0]) for line in errors.lines[::3])
+    expected = sorted((r.summary.mse, n_methods - 1 - k) for k, r in enumerate(results))
+    np.testing.assert_allclose(places, expected)
