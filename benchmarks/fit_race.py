@@ -62,7 +62,8 @@ def linear_form(model: BootstrapSVC, rows: Any) -> tuple[Any, Floats]:
     """Rows and coefficients (n_columns, n_C, n_bags) whose product are the members' scores."""
     if model.kernel == "linear":
         return rows, np.moveaxis(model.coef_, -1, 0)
-    (feature_map,), (columns,) = model._members.feature_maps, model._members.columns
+    members = model.ensemble_.members
+    (feature_map,), (columns,) = members.feature_maps, members.columns
     return feature_map.transform(rows), columns.reshape(-1, *model.intercept_.shape)
 
 

@@ -53,8 +53,8 @@ def new_records(table: Floats, n: int) -> Floats:
 
 def product(model: BootstrapSVC, records: Floats) -> Callable[[], Any]:
     """Scores of all members, and nothing done with them."""
-    (columns,) = model._members.columns
-    blocks = row_blocks(len(records), records.shape[1] + scores_width(model._members))
+    (columns,) = model.ensemble_.members.columns
+    blocks = row_blocks(len(records), records.shape[1] + scores_width(model.ensemble_.members))
     buffer = np.empty((blocks[0].stop, columns.shape[1]))
 
     def score() -> None:

@@ -68,15 +68,16 @@ def test_a_bag_is_drawn_until_it_has_both_classes():
     assert n_redraws > 200
 
 
-def test_the_same_share_of_every_class_is_held_out():
-    def draw(y, share):
-        return draw_held_out(y, share, np.random.default_rng(0))
+def test_the_same_share_of_either_class_is_held_out():
+    positive, rng = labels(20, 100), np.random.default_rng(0)
+    held_out = draw_held_out(positive, 0.3, rng)
+    assert (positive[held_out].sum(), len(held_out)) == (6, 30)
+    assert np.all(np.diff(held_out) > 0)
+    assert not np.array_equal(held_out, draw_held_out(positive, 0.3, rng))
 
-    y = np.arange(100) < 20
-    held_out = draw(y, 0.3)
-    assert (y[held_out].sum(), len(held_out)) == (6, 30)
-    assert (np.diff(held_out) > 0).all()
-    # Two samples of each class stay.
-    assert len(draw(np.arange(4) < 2, 0.9)) == 0
-    assert len(draw(y, 0.0)) == 0
-    assert np.bincount(draw(np.repeat([0, 1], [9, 3]), 1.0) // 9).tolist() == [7, 1]
+
+def test_two_samples_of_a_class_are_left():
+    rng = np.random.default_rng(0)
+    assert len(draw_held_out(labels(2, 4), 0.9, rng)) == 0
+    assert np.bincount(draw_held_out(labels(5, 9), 1.0, rng) < 5).tolist() == [2, 3]
+    assert len(draw_held_out(labels(20, 100), 0.0, rng)) == 0

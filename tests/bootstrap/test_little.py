@@ -61,7 +61,7 @@ def test_bags_without_a_class_are_drawn_again():
     assert (counts[:, 0] > 0).all()
     # A bag lacks the record with probability 0.9 ** 10 = 0.35.
     assert 60 < n_redraws < 160
-    with pytest.raises(ValueError, match=r"subset of 3 has 0 positive records"):
+    with pytest.raises(ValueError, match=r"subset of 3 has 0 positive samples"):
         draw_weights(1, 10, np.zeros(3, bool), rng)
 
 
@@ -155,5 +155,5 @@ def test_a_subset_without_a_class_is_named():
     X, positive = gaussians(300)
     positive[200:] = True
     split = Split(n_records=300, n_held_out=100, n_subsets=2, subset_size=100)
-    with pytest.raises(ValueError, match="Subset 2 of 2 has no negative record among its 100"):
+    with pytest.raises(ValueError, match="Subset 2 of 2 has no negative sample among its 100"):
         fit_little(X, positive, split, 20)

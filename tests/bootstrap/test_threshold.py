@@ -51,7 +51,7 @@ def test_the_threshold_reaches_the_rate_and_is_the_nearest_that_does(sign, level
 
 
 def test_a_rate_of_nothing_is_refused():
-    with pytest.raises(ValueError, match=r"A rate of 0\.9 needs negative records"):
+    with pytest.raises(ValueError, match=r"A rate of 0\.9 needs negative samples"):
         threshold_for_rate(
             np.array([1.0, np.nan]),
             np.array([True, False]),
@@ -68,7 +68,7 @@ def test_a_guarantee_takes_an_order_statistic():
         levels, positive, sign=1, rate=0.9, neutral=0.0, exceed=True, confidence=0.9
     )
     assert threshold == np.nextafter(-194.0, -np.inf)  # k = 6 of 100
-    with pytest.raises(ValueError, match="at least 22 negative records, got 1"):
+    with pytest.raises(ValueError, match="at least 22 negative samples, got 1"):
         threshold_for_rate(
             levels, positive, sign=-1, rate=0.9, neutral=0.0, exceed=True, confidence=0.9
         )

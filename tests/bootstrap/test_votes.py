@@ -43,6 +43,20 @@ def test_vote_shares_by_loop(scores, threshold):
         assert shares[theta, i] == np.mean([vote(f, threshold) for f in scores[:, theta, i]])
 
 
+@pytest.mark.parametrize("threshold", [0.0, np.array([[0.0], [1.0], [-1.0]])])
+def test_shares_of_bags_that_left_a_sample_out_by_loop(scores, counts, threshold):
+    counts[:, 5] = 1  # in every bag
+    shares = vote_shares(np.moveaxis(scores, 0, -1).transpose(1, 0, 2), threshold, counts.T == 0)
+    assert shares.shape == (12, 3)
+    assert np.isnan(shares[5]).all()
+    limits = np.ravel(threshold) + np.zeros(3)
+    for i, theta in np.ndindex(shares.shape):
+        left_out = np.flatnonzero(counts[:, i] == 0)
+        votes = [vote(scores[b, theta, i], limits[theta]) for b in left_out]
+        if votes:
+            assert shares[i, theta] == pytest.approx(np.mean(votes), abs=1e-15)
+
+
 @pytest.mark.parametrize("n_bags", [1, 127, 128, 32_767, 32_768])
 def test_no_sum_of_votes_overflows(n_bags):
     assert vote_shares(np.ones(n_bags)) == 1

@@ -113,4 +113,4 @@ def test_the_summary_speaks_of_the_same_decisions(fitted):
     if hasattr(svm, "oob_proba_") and rule != "jackknife+":
         P = svm.oob_proba_[:, 1]
         called, known = svm.proba_threshold_ <= P, ~np.isnan(P)
-        assert told["tpr"] == np.mean(called[known & svm._positive])
+        assert told["tpr"] == np.mean(called[known & svm.ensemble_.positive])

@@ -144,7 +144,7 @@ def test_data(records, labels, message):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.zeros(60), "sample_weight must not be zero for every record"),
+        (np.zeros(60), "sample_weight must not be zero for every sample"),
         (np.where(np.arange(60) == 0, -1.0, 1.0), "sample_weight must not be negative, got -1.0"),
         (np.where(np.arange(60) == 0, np.nan, 1.0), "sample_weight contains NaN"),
         (np.ones(59), "inconsistent numbers of samples"),
@@ -185,7 +185,7 @@ def test_new_records():
     with pytest.raises(ValueError, match="Expected 2D array"):
         model.vote_shares(X[0])
     with pytest.raises(ValueError, match="Expected 2D array"):
-        model.score_samples_array(X[0])
+        model.member_scores(X[0])
 
 
 def test_odd_but_honest_data_is_taken():

@@ -216,14 +216,14 @@ def test_n_jobs_and_block_size_do_not_matter(model, data, monkeypatch):
     assert np.array_equal(parallel.coef_, model.coef_)
     P = model.predict_proba(X)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 1000)
-    assert len(list(parallel.score_samples_array(X))) > 5
+    assert len(list(parallel.member_scores(X))) > 5
     assert np.array_equal(parallel.predict_proba(X), P)
 
 
-def test_score_samples_array_gives_every_member(model, data):
+def test_member_scores_gives_every_member(model, data):
     X, _ = data
     seen = np.zeros(len(X), dtype=int)
-    for block, scores in model.score_samples_array(X):
+    for block, scores in model.member_scores(X):
         seen[block] += 1
         np.testing.assert_allclose(scores, all_scores(model, X[block]))
     assert seen.tolist() == [1] * len(X)
@@ -344,7 +344,7 @@ def test_one_half_goes_to_the_class_of_interest(pos_label, tied):
     """Without any information every score is a toss-up between bags."""
     X, y = np.zeros((40, 1)), np.arange(40) % 2
     model = small(pos_label=pos_label).fit(X, y)
-    model._members.intercept[:] = 0.0
+    model.ensemble_.members.intercept[:] = 0.0
     assert model.predict_proba(X[:1]).tolist() == [[0.5, 0.5]]
     assert model.predict(X[:1]).tolist() == [tied]
 
@@ -391,7 +391,7 @@ def test_float32_records_are_scored_in_float64(model, data):
 
 
 def test_not_fitted():
-    for method in ("predict", "predict_proba", "vote_shares", "score_samples_array"):
+    for method in ("predict", "predict_proba", "vote_shares", "member_scores"):
         with pytest.raises(NotFittedError):
             getattr(small(), method)(np.zeros((2, 2)))
     assert not hasattr(small(), "coef_")
@@ -458,7 +458,7 @@ def test_unfinished_members_are_named(data, monkeypatch):
 
 def test_records_in_every_bag(data):
     X, y = data
-    with pytest.warns(UserWarning, match=r"\d+ records are in every bag"):
+    with pytest.warns(UserWarning, match=r"\d+ samples are in every bag"):
         model = small(n_bootstraps=1).fit(X, y)
     inside = model.counts_[0] > 0
     assert np.isnan(model.oob_proba_[inside]).all()

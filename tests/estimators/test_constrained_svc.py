@@ -12,11 +12,13 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from svmproba import CEBB2, BootstrapSVC, ConstrainedBootstrapSVC, ConstrainedSVC
+from svmproba.bootstrap import constrained_members
 from svmproba.solvers.constrained.floors import sample_floor
 
 SMALL = {"Cs": [0.05, 0.5], "n_bootstraps": 25, "random_state": 0}
@@ -371,3 +373,31 @@ def test_floors_share_the_confidence(data, rule):
         "min_tnr": pytest.approx(sample_floor(0.4, 40, 0.95, rule)),
     }
     assert model.floors_["min_tpr"] > sample_floor(0.5, 20, 0.9, rule)
+
+
+def test_doubtful_bags_are_warned_of_as_without_floors(data):
+    few = {"Cs": [1.0], "n_bootstraps": 3, "random_state": 0}
+    messages = []
+    for model in (BootstrapSVC(**few), ConstrainedBootstrapSVC(0.8, effort="fast", **few)):
+        with pytest.warns(UserWarning, match="samples are in every bag") as seen:
+            model.fit(*data)
+        messages.append([str(warning.message) for warning in seen])
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("floor", [None, 0.5])
+def test_open_gaps_are_those_of_svms_without_floors(floor, data, monkeypatch):
+    real = constrained_members.fit_ensemble
+
+    def sloppy(*args, **kwargs):
+        fit = real(*args, **kwargs)
+        return fit._replace(gap=np.full_like(fit.gap, 0.5))
+
+    monkeypatch.setattr(constrained_members, "fit_ensemble", sloppy)
+    options = {"Cs": [1.0], "n_bootstraps": 20, "random_state": 0, "effort": "fast"}
+    model = ConstrainedBootstrapSVC(floor, **options)
+    if floor is None:
+        with pytest.warns(ConvergenceWarning, match="20 of 20 SVMs did not reach"):
+            model.fit(*data)
+    else:
+        model.fit(*data)

@@ -94,6 +94,7 @@ def test_exact_kernel_rows_that_are_wide_are_fitted_on_the_cpu():
     np.testing.assert_allclose(other.oob_median_, model.oob_median_, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.* in every bag:UserWarning")
 @pytest.mark.parametrize(
     "model",
     [
@@ -110,6 +111,7 @@ def test_relatives(data, model):
     assert ((P[:, 1] >= model.proba_threshold_) == (model.predict(X) == 1)).all()
 
 
+@pytest.mark.filterwarnings("ignore:.* in every bag:UserWarning")
 def test_constrained_members_of_large_tables(data, monkeypatch):
     """They are fitted on the device: as good as those of the CPU, which go the same way."""
     monkeypatch.setattr(penalties, "_LARGE", 0)

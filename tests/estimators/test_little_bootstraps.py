@@ -31,7 +31,7 @@ def fitted():
 NOT_REPETITION = "Bags are drawn from records: see tests/test_common.py."
 
 
-@pytest.mark.filterwarnings("ignore:The vote shares of all records are alike:UserWarning")
+@pytest.mark.filterwarnings("ignore:The vote shares of all samples are alike:UserWarning")
 @parametrize_with_checks(
     [little(n_bootstraps=25)],
     expected_failed_checks=lambda _: {
@@ -208,7 +208,7 @@ def test_lazy_tables_are_refused_where_they_would_be_collected(lazy, fitted):
         little().fit(X, y.compute())
     with pytest.raises(ValueError, match="X and y must have the same partitions, got 6 and 40"):
         little().fit(X, y.rechunk(100))
-    with pytest.raises(ValueError, match=r"one has [57]00 records of X and [678]00 labels"):
+    with pytest.raises(ValueError, match=r"one has [57]00 samples of X and [678]00 labels"):
         little().fit(X, y.rechunk(((600, 800, 700, 700, 700, 500),)))
     with pytest.raises(ValueError, match="y must have two classes, got 3"):
         little().fit(X, (y == "yes").astype(int) + (X[:, 0] > 2))

@@ -327,7 +327,7 @@ def test_rates_for_each_theta_are_those_of_the_mixture(data):
         ({"target_tpr": 0.9, "tune_on": "test"}, "tune_on must be one of 'oob', 'train'"),
         ({"target_tpr": 0.9, "tune_on": "train", "guarantee": "oob"}, "tune_on='train' goes with"),
         ({"target_tpr": 0.9, "calibration_size": 1.5}, "calibration_size must be"),
-        ({"target_tpr": 0.9, "guarantee": "split", "kernel": "precomputed"}, "hold records back"),
+        ({"target_tpr": 0.9, "guarantee": "split", "kernel": "precomputed"}, "hold samples back"),
         ({"target_tpr": 0.9, "per_theta": True, "calibration": "platt"}, "per_theta=True goes"),
     ],
 )
@@ -387,7 +387,7 @@ def test_jackknife_labels_are_those_of_the_rule(model, calibrated, wish):
         threshold = fitted.with_rate(**wish, guarantee="jackknife+")
         scores = np.moveaxis(fitted.coef_ @ X.T + fitted.intercept_[:, :, np.newaxis], 2, 0)
         own = (fitted.oob_scores_ / fitted.score_scales_[:, np.newaxis]).mean(axis=0)
-        chosen = fitted._positive == (sign > 0)
+        chosen = fitted.ensemble_.positive == (sign > 0)
         new = sign * bag_scores(scores, fitted.score_scales_)
         left_out = (fitted.counts_[:, chosen] == 0).T
         of_class = jackknife_plus(sign * own[chosen], left_out, new, 0.97)
@@ -399,7 +399,7 @@ def test_jackknife_labels_are_those_of_the_rule(model, calibrated, wish):
 def test_split_leaves_two_records_of_each_class_at_least(n_plus, n_kept):
     y = np.repeat([0, 1], [60, n_plus])
     model = ThresholdBootstrapSVC(0.8, guarantee="split", calibration_size=0.9, random_state=0)
-    held, kept = model._draw_held_out(y, None)
+    held, kept = model._split(y, None)
     assert np.array_equal(np.sort(np.append(held, kept)), np.arange(len(y)))
     assert (y[kept] == 1).sum() == n_kept
     assert (y[kept] == 0).sum() == 6

@@ -18,7 +18,7 @@ from svmproba import (
 )
 from svmproba.estimators._records import check_sparse
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*records are in every bag")
+pytestmark = pytest.mark.filterwarnings("ignore:.*samples are in every bag")
 
 rng = np.random.default_rng(0)
 DENSE = rng.normal(size=(12, 6)) * (rng.random((12, 6)) < 0.5)

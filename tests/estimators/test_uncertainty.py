@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,7 +132,8 @@ def test_simulation_interval_of_vote_shares(models, data):
 
 def test_a_score_on_the_threshold_is_half_a_vote_in_an_interval(models):
     model = copy.deepcopy(models[None])
-    model.threshold_ = model.intercept_[:, 0]  # the scores of the first bag at zero
+    # The scores of the first bag at zero.
+    model.ensemble_ = replace(model.ensemble_, threshold=model.intercept_[:, 0])
     ranks = np.sign(model.intercept_ - model.threshold_[:, np.newaxis])
     votes = model.weights_ @ (1 + ranks) / 2
     assert votes[0] == pytest.approx(0.5)
@@ -229,7 +231,7 @@ def test_with_calibration_is_a_fit_with_that_calibration(models, data):
 
 def test_too_few_bags_to_calibrate(data):
     X, y = data
-    with pytest.raises(ValueError, match="needs records that 5 bags left out"):
+    with pytest.raises(ValueError, match="needs samples that 5 bags left out"):
         BootstrapSVC(Cs=1.0, n_bootstraps=2, calibration="platt", random_state=0).fit(X, y)
 
 

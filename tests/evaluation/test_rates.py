@@ -113,7 +113,7 @@ def test_curve_of_an_ensemble_equals_its_predictions():
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] + rng.normal(size=80) > 0).astype(int)
     model = BootstrapSVC([0.1, 1.0], n_bootstraps=40, random_state=0).fit(X, y)
-    scores = np.concatenate([block for _, block in model.score_samples_array(X)], axis=-1)
+    scores = np.concatenate([block for _, block in model.member_scores(X)], axis=-1)
     curve = rate_curve(y, scores, weights=model.weights_, thresholds=[0.0])
     assert curve.tpr[0] == pytest.approx(model.predict(X)[y == 1].mean())
     mse_plus, mse_minus = class_mse(y, model.predict_proba(X)[:, 1])

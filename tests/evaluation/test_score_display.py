@@ -53,7 +53,7 @@ def test_levels_decide_the_class_at_every_threshold(new_data, ensemble):
     """The median is above a threshold exactly where at least half the votes are."""
     X, _ = new_data
     levels = levels_of(ensemble, X).values
-    scores = np.concatenate([block for _, block in ensemble.score_samples_array(X)], axis=-1)
+    scores = np.concatenate([block for _, block in ensemble.member_scores(X)], axis=-1)
     for threshold in np.quantile(levels, [0.1, 0.5, 0.9]) + 1e-9:
         share = ensemble.weights_ @ (scores > threshold).mean(axis=1)
         np.testing.assert_array_equal(levels > threshold, np.round(share, 12) >= 0.5)

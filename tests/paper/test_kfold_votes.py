@@ -34,7 +34,7 @@ def test_scores_draw_together_as_folds_grow_but_those_of_bags_do_not(wisconsin):
     spread = [kfold_scores(X, y, new, n_folds=k, C=1.0).std(axis=1).mean() for k in (5, 20, 100)]
     assert spread[0] > 1.5 * spread[1] > 2.25 * spread[2]
     bags = [
-        BootstrapSVC(1.0, n_bootstraps=B, random_state=0).fit(X, y).score_samples_array(new)
+        BootstrapSVC(1.0, n_bootstraps=B, random_state=0).fit(X, y).member_scores(new)
         for B in (20, 100)
     ]
     of_bags = [np.mean([f.std(axis=1).mean() for _, f in blocks]) for blocks in bags]

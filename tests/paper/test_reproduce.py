@@ -97,7 +97,7 @@ def test_run_keeps_goes_on_and_tells(tables, tmp_path, monkeypatch):
         assert events == []
         result = store.get(failed[0])
     # Six bags leave some records without an out-of-bag vote: that is kept beside the result.
-    assert "records are in every bag" in result.warnings
+    assert "samples are in every bag" in result.warnings
     assert result.outputs["ebb"].shape == result.y.shape
 
 

@@ -23,7 +23,7 @@ ENCODER = {
     "dropped text": ("_drop_idx_after_grouping", {"objects": [[2], ["x", None]]}, "_drop_idx"),
     "no categories": ("categories_", [], "different lengths"),
     "categories of text": ("categories_", ["abc", "abc"], "not arrays"),
-    "rare": ("_infrequent_enabled", True, "_default_to_infrequent_mappings"),
+    "rare": ("_infrequent_enabled", True, "cannot be checked"),
 }
 
 

@@ -16,6 +16,10 @@ from svmproba import BootstrapSVC, ModelFileError, ProbabilitySVC, load, save
 SMALL = {"Cs": [0.1, 1.0], "n_bootstraps": 30, "random_state": 0}
 
 
+def ensemble_of(tree):
+    return tree["BootstrapSVC"]["ensemble_"]["FittedEnsemble"]
+
+
 def refused(path, message):
     with pytest.raises(ModelFileError, match=message) as caught:
         load(path)
@@ -75,7 +79,7 @@ def test_hostile(name, place, saved, forge, tmp_path, monkeypatch):
         if place == "root":
             return evil
         if place == "attribute":
-            attributes["_jackknife"] = evil
+            ensemble_of(tree)["jackknife"] = evil
         elif place == "parameter":
             attributes["class_weight"] = {"dict": [["a", {"tuple": [evil]}]]}
         else:
@@ -181,7 +185,7 @@ def test_blocks_of_unequal_size(data, path, forge):
     save(BootstrapSVC(kernel="rbf", gammas=[0.1, 0.5], **SMALL).fit(X, y), path)
 
     def move(tree, arrays):
-        _maps, columns, _, means = tree["BootstrapSVC"]["_members"]["Members"]
+        _maps, columns, _, means = ensemble_of(tree)["members"]["Members"]
         for blocks, width in ((columns, 30), (means, 1)):
             first, second = (block["array"] for block in blocks)
             moved = np.resize(arrays[second], (len(arrays[first]), width))

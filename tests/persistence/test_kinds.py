@@ -9,6 +9,10 @@ from svmproba import BootstrapSVC, ModelFileError, load, save
 SMALL = {"Cs": [0.1, 1.0], "n_bootstraps": 30, "random_state": 0}
 
 
+def ensemble_of(tree):
+    return tree["BootstrapSVC"]["ensemble_"]["FittedEnsemble"]
+
+
 def refused(path, message):
     with pytest.raises(ModelFileError, match=message) as caught:
         load(path)
@@ -30,10 +34,10 @@ def test_a_place_beyond_the_twister(data, path, forge):
 
 
 SPOILED = {
-    "outside": (lambda data, indices, indptr: indices.put(0, 10**6), "beyond its columns"),
-    "negative": (lambda data, indices, indptr: indices.put(0, -1), "beyond its columns"),
-    "falling": (lambda data, indices, indptr: indptr.put(1, 10**6), "invalid indptr"),
-    "begins late": (lambda data, indices, indptr: indptr.put(0, 1), "invalid indptr"),
+    "outside": (lambda data, indices, indptr: indices.put(0, 10**6), "allowed are 0 to"),
+    "negative": (lambda data, indices, indptr: indices.put(0, -1), "indices go from -1"),
+    "falling": (lambda data, indices, indptr: indptr.put(1, 10**6), "indptr does not rise"),
+    "begins late": (lambda data, indices, indptr: indptr.put(0, 1), "indptr does not rise"),
 }
 
 
@@ -43,7 +47,7 @@ def test_sparse_tables_that_lead_outside(name, data, path, forge):
     save(BootstrapSVC(kernel="rbf", **SMALL).fit(sparse.csr_matrix(X), y), path)
 
     def spoil(tree, arrays):
-        basis = tree["BootstrapSVC"]["_members"]["Members"][0][0]["FeatureMap"]["basis"]
+        basis = ensemble_of(tree)["members"]["Members"][0][0]["FeatureMap"]["basis"]
         SPOILED[name][0](*(arrays[number] for number in basis["csr_array"][1:]))
 
     forge(path, spoil)
@@ -53,12 +57,13 @@ def test_sparse_tables_that_lead_outside(name, data, path, forge):
 @pytest.mark.parametrize(
     ("part", "change", "message"),
     [
-        (1, lambda data: data[:-1], "different lengths"),
-        (1, lambda data: data.astype(complex), "wrong type or shape"),
-        (1, lambda data: data[:, np.newaxis], "wrong type or shape"),
-        (2, lambda indices: indices.astype(np.int16), "wrong type or shape"),
-        (2, lambda indices: indices.astype(np.int64), "wrong type or shape"),
-        (3, lambda indptr: indptr[:-1], "invalid indptr"),
+        (1, lambda data: data[:-1], "indptr does not rise"),
+        (1, lambda data: data.astype(complex), "wrong type"),
+        (1, lambda data: data[:, np.newaxis], "data have 2 axes"),
+        (2, lambda indices: indices.astype(np.int16), "wrong type"),
+        (2, lambda indices: indices.astype(np.int64), "wrong type"),
+        (2, lambda indices: indices[:-1], "indices is no array of"),
+        (3, lambda indptr: indptr[:-1], "indptr is no array of"),
     ],
 )
 def test_sparse_tables_of_wrong_arrays(part, change, message, data, path, forge):
@@ -66,7 +71,7 @@ def test_sparse_tables_of_wrong_arrays(part, change, message, data, path, forge)
     save(BootstrapSVC(kernel="rbf", **SMALL).fit(sparse.csr_matrix(X), y), path)
 
     def spoil(tree, arrays):
-        basis = tree["BootstrapSVC"]["_members"]["Members"][0][0]["FeatureMap"]["basis"]
+        basis = ensemble_of(tree)["members"]["Members"][0][0]["FeatureMap"]["basis"]
         number = basis["csr_array"][part]
         arrays[number] = change(arrays[number])
 

@@ -133,7 +133,7 @@ def test_models(model, assert_equal):
 def test_wide_tables_are_mapped_back(assert_equal):
     rows = RNG.normal(size=(40, 60))
     model = BootstrapSVC(**SMALL).fit(rows, rows[:, 0] > 0)
-    assert model._members.feature_maps[0].projection is not None
+    assert model.ensemble_.members.feature_maps[0].projection is not None
     assert_equal(model, RNG.normal(size=(300, 60)))
 
 

@@ -163,7 +163,7 @@ def assert_same(a, b, where=""):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:.*records are in every bag")
+@pytest.mark.filterwarnings("ignore:.*samples are in every bag")
 @pytest.mark.parametrize("name", CASES)
 def test_what_was_saved_comes_back(name, path):
     model, rows = fit(name)
@@ -218,9 +218,10 @@ def test_equal_models_give_equal_bytes(name, path, tmp_path):
 
 def test_shared_arrays_are_stored_once(model, saved):
     again = load(saved)
-    assert again._members.intercept is again.intercept_
-    raw = sum(part.nbytes for part in vars(model).values() if isinstance(part, np.ndarray))
-    raw += sum(part.nbytes for part in model._members.columns)
+    assert again.ensemble_.members.intercept is again.intercept_
+    parts = vars(model.ensemble_).values()
+    raw = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+    raw += sum(part.nbytes for part in model.ensemble_.members.columns)
     overhead = saved.stat().st_size - raw
     assert overhead < 20_000
 

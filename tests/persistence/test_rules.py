@@ -39,11 +39,6 @@ MARGIN = {"C": 1.0, "average": "frozen", "joint": False, "bias_scale": 10.0, "n_
 PRESENT = np.append(np.zeros(4), np.ones(36))
 
 
-def with_costs(model):
-    model.costs_ = {"fn": 5.0, "fp": 1.0, "tp": 0.0, "tn": 0.0}
-    return model
-
-
 MODELS = {
     "auto": lambda: BootstrapSVC(
         kernel="rbf", gammas=[0.1, 0.5], calibration="auto", epsilon=0.001, **SMALL
@@ -65,8 +60,10 @@ MODELS = {
     "jackknife+": lambda: ThresholdBootstrapSVC(
         0.9, guarantee="jackknife+", calibration="venn_abers", **SMALL
     ).fit(X, y),
-    "names": lambda: with_costs(
-        BootstrapSVC(calibration="platt", **SMALL).fit(pd.DataFrame(X, columns=list("abc")), y)
+    "names": lambda: (
+        BootstrapSVC(calibration="platt", **SMALL)
+        .fit(pd.DataFrame(X, columns=list("abc")), y)
+        .with_costs(fn_cost=5.0, fp_cost=1.0)
     ),
     "constrained": lambda: ConstrainedBootstrapSVC(0.7, effort="fast", **SMALL).fit(X, y),
     "constrained one": lambda: ConstrainedSVC(min_tpr=0.9, effort="fast").fit(X, y),
@@ -94,13 +91,13 @@ WRONG = {
     "_plus": [2, -1, None, True],
     "pos_label_": [7, None],
     "_present": [[0, 1]],
-    "_members": [None, []],
-    "n_redraws_": [-1, None, 0.5],
-    "oob_records_": [[1, 2]],
-    "_vote_curve": [None, []],
-    "_rate_curve": [None, []],
-    "thetas_": [None, [1.0]],
-    "_jackknife": [
+    "ensemble_": [None, [], {"PlattLink": {"A_": 1.0, "B_": 0.0}}],
+    "members": [None, []],
+    "n_redraws": [-1, None, 0.5],
+    "places": [[1, 2]],
+    "vote_curve": [None, []],
+    "thetas": [None, [1.0]],
+    "jackknife": [
         1,
         [1, 0.5],
         {"tuple": [2, 0.5]},
@@ -108,13 +105,11 @@ WRONG = {
         {"tuple": [1]},
         {"tuple": [1, "r"]},
     ],
-    "threshold_": ["0", None, {"float": "nan"}, True],
-    "proba_threshold_": ["0.5", None, {"float": "nan"}],
-    "calibrator_": [1, {"SollichLink": {}}, {"PlattLink": {"A_": 1.0}}],
-    "oob_tpr_": [1.5, "1"],
-    "oob_tnr_": [-0.5, None],
-    "oob_score_": [1.5, None],
-    "guarantee_": [None, 1],
+    "threshold": ["0", None, {"float": "nan"}, True],
+    **{key: ["0.5", None, {"float": "nan"}] for key in ("proba_threshold", "proba_threshold_")},
+    "oob_proba": [[0.5]],
+    "calibrator": [1, {"SollichLink": {}}, {"PlattLink": {"A_": 1.0}}],
+    "guarantee": [None, 1],
     "n_subsets_": [0, None],
     "subset_size_": [0, "9"],
     "held_out_": [[1]],
@@ -158,21 +153,22 @@ WRONG = {
     "columns": [[], None],
     "mean_columns": [[], None],
     "feature_maps": [[], None],
-    "costs_": [3, {"dict": [["fn", "much"]]}, {"dict": [[1, 2.0]]}],
+    **{key: [3, {"dict": [["fn", "much"]]}, {"dict": [[1, 2.0]]}] for key in ("costs", "costs_")},
 }
 #: Values that these arrays may take.
 MAY = {
-    **{key: {"nan", "inf", "negative"} for key in ("duality_gap_", "cv_results_")},
+    **{key: {"nan", "inf", "negative"} for key in ("duality_gap", "duality_gap_", "cv_results_")},
     **{
         key: {"nan", "negative"}
-        for key in ("oob_scores_", "oob_median_", "_oob_medians", "soft_labels_")
+        for key in ("oob_scores", "oob_median", "oob_medians", "soft_labels_")
     },
-    **{key: {"nan"} for key in ("reliability_", "_vote_P", "oob_proba_", "tpr", "tnr")},
-    **{key: {"nan"} for key in ("mse_plus", "mse_minus", "plus_", "minus_", "gamma")},
-    "threshold": {"inf last", "negative"},
-    "threshold_": {"inf", "negative"},
+    **{key: {"nan"} for key in ("reliability", "vote_proba", "oob_proba", "plus_", "minus_")},
+    **{f"curve {key}": {"nan"} for key in ("tpr", "tnr", "mse_plus", "mse_minus")},
+    "gamma": {"nan"},
+    "curve threshold": {"negative"},
+    "threshold": {"inf", "negative"},
     "scale_": {"inf"},
-    "score_scales_": {"inf"},
+    "score_scales": {"inf"},
     "knots_": {"negative"},
     "cv_scores_": {"nan", "negative"},
     **{
@@ -234,7 +230,9 @@ FIELDS = {cls.__name__: cls._fields for cls in (_rules.Members, _rules.RateCurve
 
 def params(kind):
     cls = _rules.PARTS.get(kind) or next(c for c in _rules._MODELS if c.__name__ == kind)
-    return set() if kind == "FeatureMap" else parameters(cls).keys() - {"n_terms"}
+    return (
+        set() if kind in ("FeatureMap", "FittedEnsemble") else parameters(cls).keys() - {"n_terms"}
+    )
 
 
 def arrays_in(node, place):
@@ -254,7 +252,7 @@ def arrays_in(node, place):
 def last_name(place):
     for part, before in zip(place[::-1], [*place[-2::-1], None], strict=True):
         if before in FIELDS:
-            return FIELDS[before][part]
+            return "curve " * (before == "RateCurve") + FIELDS[before][part]
         if isinstance(part, str) and part not in ("array", "dict", "tuple"):
             return part
     return None
@@ -290,17 +288,17 @@ def spoiled(array, name):
                 other.flat[0] = value
                 yield what, other
     if array.dtype.kind == "i" and array.size and name != "classes_":
-        for value in (-1, 10**9) if name not in ("held_out_", "oob_records_") else (-1,):
+        for value in (-1, 10**9) if name not in ("held_out_", "places") else (-1,):
             other = array.copy()
             other.flat[-1] = value
             yield str(value), other
-    if name in ("scores_", "threshold", "knots_") and array.size > 1:
+    if name in ("scores_", "curve threshold", "knots_") and array.size > 1:
         yield "falls", array[::-1]
     if name == "classes_":
         yield "equal", np.repeat(array[:1], len(array))
 
 
-MAY_BE_MISSING = {"feature_names_in_", "costs_", "oob_proba_", "n_subsets_", "subset_size_"}
+MAY_BE_MISSING = {"feature_names_in_", "costs_", "n_subsets_", "subset_size_"}
 MAY_BE_MISSING |= {"n_terms"}
 #: Shapes that are free: nothing else has the same size.
 FREE = {key: {"longer 0", "shorter 0"} for key in ("held_out_", "cv_scores_", "satisfied_")}
@@ -390,6 +388,6 @@ def test_kernels_that_do_not_exist(files):
 
 
 def test_thetas_that_the_maps_cannot_share(files):
-    members = load(files("auto"))._members
+    members = load(files("auto")).ensemble_.members
     with pytest.raises(Refused, match="2 maps for 3 theta"):
         _rules.members(members, {"theta": 3, "bags": 12, "features": 3})

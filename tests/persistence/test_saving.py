@@ -38,7 +38,7 @@ def test_size_is_that_of_the_arrays(path):
     model = BootstrapSVC(Cs=[0.1, 1.0], n_bootstraps=200, random_state=0)
     model.fit(rows, rows[:, 0] + rng.normal(size=400) > 0)
     save(model, path)
-    coef = model._members.columns[0].nbytes
+    coef = model.ensemble_.members.columns[0].nbytes
     assert path.stat().st_size < 1.05 * (coef + model.counts_.nbytes)
 
 

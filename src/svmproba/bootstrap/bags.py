@@ -1,4 +1,4 @@
-"""Bootstrap bags as counts: how often each record was drawn into each bag."""
+"""Bootstrap bags as counts: how often each sample was drawn into each bag."""
 
 from __future__ import annotations
 
@@ -18,23 +18,12 @@ def draw_bags(
     r"""Draw bootstrap bags in which both classes are present.
 
     Bag :math:`b` is :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` given that it holds
-    both classes: a bag without one of them is drawn again.
-
-    Parameters
-    ----------
-    n_bootstraps : int
-        Number of bags :math:`B`.
-    positive : ndarray of bool, shape (n_samples,)
-        Which records belong to the class of interest; both classes must occur.
-    rng : numpy.random.Generator
-        Source of randomness.
-    max_redraws : int, default=100
-        How often one bag may be drawn again.
+    both classes: a bag without one of them is drawn again, `max_redraws` times at most.
 
     Returns
     -------
     counts : ndarray of uint8, shape (n_bootstraps, n_samples)
-        ``counts[b, i]`` is how often record i was drawn into bag b; 0 means out of bag.
+        ``counts[b, i]`` is how often sample i was drawn into bag b; 0 means out of bag.
     n_redraws : int
         Number of bags that were thrown away for want of a class.
 
@@ -60,7 +49,7 @@ def draw_bags(
         else:
             raise ValueError(
                 f"Bag {b} lacked a class {max_redraws + 1} times in a row: y has {len(plus)} "
-                f"positive and {len(minus)} negative records, too few of one class to resample."
+                f"positive and {len(minus)} negative samples, too few of one class to resample."
             )
     return counts, n_redraws
 
@@ -68,19 +57,7 @@ def draw_bags(
 def draw_held_out(y: NDArray[Any], share: float, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw the same share of every class, with at least two samples of it left.
 
-    Parameters
-    ----------
-    y : ndarray, shape (n_samples,)
-        Labels; the classes are drawn from in their order.
-    share : float
-        The share, in [0, 1].
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of int
-        Places, increasing.
+    Gives the places, increasing. Classes are drawn from in the order of their labels.
     """
     chosen = []
     for label in np.unique(y):

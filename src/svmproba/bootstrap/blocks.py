@@ -15,23 +15,11 @@ Result = TypeVar("Result")
 
 
 def row_blocks(n_rows: int, width: int, n_least: int = 1) -> list[slice]:
-    """Threshold a table into blocks of rows that need at most about 16 MiB each.
+    """Cut a table into blocks of rows that need at most about 16 MiB each.
 
-    The threshold depends on the shape alone, never on the number of threads.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    width : int
-        Float64 numbers needed at once per row.
-    n_least : int, default=1
-        Number of blocks at least, of 16 rows at least: so many threads have equal shares.
-
-    Returns
-    -------
-    list of slice
-        Consecutive, covering all rows.
+    The blocks depend on the shape alone, never on the number of threads. A row needs `width`
+    float64 numbers at once. There are at least `n_least` blocks of 16 rows or more, so that as many
+    threads have equal shares.
 
     Examples
     --------
@@ -46,22 +34,9 @@ def row_blocks(n_rows: int, width: int, n_least: int = 1) -> list[slice]:
 def map_blocks(
     function: Callable[[slice], Result], blocks: list[slice], n_jobs: int | None
 ) -> list[Result]:
-    """Apply a function to every block, in threads that share the machine's cores fairly.
+    """Apply a function to every block in threads; gives the results in the order of the blocks.
 
-    Parameters
-    ----------
-    function : callable
-        Takes a slice.
-    blocks : list of slice
-        The blocks.
-    n_jobs : int or None
-        Number of threads, as in joblib. With more than one, the linear-algebra library gets the
-        cores that are left per thread.
-
-    Returns
-    -------
-    list
-        Results in the order of the blocks.
+    With more than one thread, the linear-algebra library gets the cores that are left per thread.
     """
     # The jobs of a cluster are not the cores of this machine.
     n_threads = min(joblib.effective_n_jobs(n_jobs), joblib.cpu_count(), len(blocks))

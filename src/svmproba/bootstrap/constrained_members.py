@@ -23,17 +23,9 @@ Floats = NDArray[np.float64]
 class FloorFit(NamedTuple):
     """Members at one floor, and how good they are known to be.
 
-    Attributes
-    ----------
-    members : Members
-        Their score functions.
-    training : Training
-        What is known from the training; ``gap`` is the relative distance between the objective
-        and its proven lower bound.
-    proven : ndarray of bool, shape (n_theta, n_bootstraps)
-        Which members are proven to be optimal.
-    replaced : ndarray of bool, shape (n_theta, n_bootstraps)
-        Members without a known feasible point, which are plain SVMs instead.
+    ``training.gap`` is the relative distance between the objective and its proven lower bound.
+    `proven` and `replaced`, of shape (n_theta, n_bootstraps), tell which members are proven to be
+    optimal, and which have no known feasible point and are plain SVMs instead.
     """
 
     members: Members
@@ -70,7 +62,7 @@ def fit_constrained_members(
     floors : ndarray, shape (n_floors, 3)
         Floors under the true positive rate, the true negative rate and the accuracy; 0 for none.
     weight : ndarray, shape (n_samples,) or None
-        Multiplicity of each record, beside those of the bags.
+        Multiplicity of each sample, beside those of the bags.
     effort : {"fast", "default", "thorough"}
         Convex problems to spend on one constrained SVM.
     seed : int

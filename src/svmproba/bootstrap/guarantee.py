@@ -1,18 +1,18 @@
-r"""Guarantees on the rate of a class: how far a threshold may go, and what may be said of it then.
+"""Guarantees on the rate of a class: how far a threshold may go, and what may be said of it then.
 
-Three rules, from the one that proves most to the one that uses all records for the fit:
+Three rules, from the one that proves most to the one that uses all samples for the fit:
 
-* *split*: the order statistic of `guaranteed_level` on records that the model has not seen. Exact:
+* *split*: the order statistic of `guaranteed_level` on samples that the model has not seen. Exact:
   the guarantee on this very model fails with probability at most ``1 - confidence``.
 * *oob*: the same on out-of-bag levels. No theorem: each level comes from a third of the bags, and
   bags overlap. Approximate.
-* *jackknife+*: `jackknife_plus`, a theorem on the average over training samples, no confidence.
+* *jackknife+*: `jackknife_plus`, a theorem on the average over training sets, no confidence.
 
 Measured on Gaussian classes (``tests/theory/test_guarantee.py``) for a rate of 0.9 with confidence
-0.9, that is 10 % allowed: with 100 positive records *split* fails in 6.1 % of 10 000 samples, as
-the order statistic says (5.8 %); *oob* fails in 3.3 to 7.3 % of 1000 samples, between 5 and 100
-columns; *jackknife+* misses 9.5 to 9.8 % of the class on average, and more than 10 % in two samples
-of five.
+0.9, that is 10 % allowed: with 100 positive samples *split* fails in 6.1 % of 10 000 training sets,
+as the order statistic says (5.8 %); *oob* fails in 3.3 to 7.3 % of 1000 of them, between 5 and 100
+columns; *jackknife+* misses 9.5 to 9.8 % of the class on average, and more than 10 % in two of
+five.
 """
 
 from __future__ import annotations
@@ -36,28 +36,15 @@ _ROUNDING = 1 + 1e-12
 
 
 def order_statistic(n: int, rate: float, confidence: float) -> int:
-    r"""Which smallest level of n records may be the threshold, so that the rate is guaranteed.
+    r"""Which smallest level of n samples may be the threshold, so that the rate is guaranteed.
 
     .. math::
         k=\max\{k: P(\mathrm{Bin}(n,\,1-\tau)\le k-1)\le\delta\},\qquad 0\text{ if there is none,}
 
-    with the rate :math:`\tau` and the confidence :math:`1-\delta`. A threshold at the k-th smallest
-    level of n independent records of a class keeps a share of at least :math:`\tau` of that class,
-    except with probability :math:`\delta` over those n records [1]_.
-
-    Parameters
-    ----------
-    n : int
-        Number of records of the class.
-    rate : float
-        The rate to guarantee, between 0 and 1, both excluded.
-    confidence : float
-        Probability that the guarantee holds, between 0 and 1, both excluded.
-
-    Returns
-    -------
-    int
-        The rank k, from 1 (smallest) to n; 0 where n is too small for the guarantee.
+    with the rate :math:`\tau` and the confidence :math:`1-\delta`, both inside (0, 1). A threshold
+    at the k-th smallest level of n independent samples of a class keeps a share of at least
+    :math:`\tau` of that class, except with probability :math:`\delta` over those n samples [1]_. 0
+    where n is too small for the guarantee.
 
     References
     ----------
@@ -77,17 +64,7 @@ def order_statistic(n: int, rate: float, confidence: float) -> int:
 
 
 def records_needed(rate: float, confidence: float) -> int:
-    r"""Fewest records of the class that a guarantee needs, :math:`\lceil\ln\delta/\ln\tau\rceil`.
-
-    Parameters
-    ----------
-    rate, confidence : float
-        As in `order_statistic`.
-
-    Returns
-    -------
-    int
-        The smallest n for which `order_statistic` is at least 1.
+    r"""Fewest samples of the class that a guarantee needs, :math:`\lceil\ln\delta/\ln\tau\rceil`.
 
     Examples
     --------
@@ -103,31 +80,13 @@ def records_needed(rate: float, confidence: float) -> int:
 def guaranteed_level(
     levels: Floats, rate: float, confidence: float, name: str = "positive"
 ) -> float:
-    r"""Threshold at which a class keeps its rate with confidence.
+    """Threshold at which a class keeps its rate with confidence.
 
-    The k-th smallest level, k from `order_statistic`. A record keeps its class when its level is at
-    least that value; equal levels only raise the rate. Any number that orders the records will do
-    as a level: a score, a median of scores, a probability; negated for the negative class.
-
-    Parameters
-    ----------
-    levels : ndarray, shape (n_records,)
-        Levels of the records of the class. NaN, a level that is not known, is left out. The
-        guarantee is exact for independent records that had no part in the fit.
-    rate, confidence : float
-        As in `order_statistic`.
-    name : str, default="positive"
-        Which records these are, for the message of the error.
-
-    Returns
-    -------
-    float
-        The threshold.
-
-    Raises
-    ------
-    ValueError
-        Where the records are too few for the guarantee.
+    The k-th smallest level, k from `order_statistic`. A sample keeps its class when its level is at
+    least that value; equal levels only raise the rate. Any number that orders the samples will do
+    as a level: a score, a median of scores, a probability; negated for the negative class. NaN, a
+    level that is not known, is left out. The guarantee is exact for independent samples that had no
+    part in the fit; too few of them (of the class `name`) are an error.
 
     Examples
     --------
@@ -141,7 +100,7 @@ def guaranteed_level(
     if k == 0:
         raise ValueError(
             f"A rate of {rate:g} with confidence {confidence:g} needs at least "
-            f"{records_needed(rate, confidence)} {name} records, got {len(known)}."
+            f"{records_needed(rate, confidence)} {name} samples, got {len(known)}."
         )
     return float(np.partition(known, k - 1)[k - 1])
 
@@ -149,20 +108,9 @@ def guaranteed_level(
 def bag_scores(scores: Floats, spread: Floats) -> Floats:
     r"""Score of each bag, :math:`v_b(x)=\frac1{|\Theta|}\sum_\theta f_{\theta,b}(x)/\sigma_\theta`.
 
-    Not weighted by reliability: those weights come from all records, which the theorem of
-    `jackknife_plus` does not allow.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_samples, n_theta, n_bootstraps)
-        Scores of the members, see `svmproba.bootstrap.members.member_scores`.
-    spread : ndarray, shape (n_theta,)
-        Scales :math:`\sigma_\theta`.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_bootstraps)
-        The scores.
+    From scores (n_samples, n_theta, n_bootstraps) and scales (n_theta,). Not weighted by
+    reliability: those weights come from all samples, which the theorem of `jackknife_plus` does not
+    allow.
     """
     return (1 / (spread * len(spread))) @ scores
 
@@ -170,41 +118,32 @@ def bag_scores(scores: Floats, spread: Floats) -> Floats:
 def jackknife_plus(
     own: Floats, out_of_bag: NDArray[np.bool_], bag_scores_new: Floats, rate: float
 ) -> NDArray[np.bool_]:
-    r"""Jackknife+-after-bootstrap: which new records belong to the class, no record held out.
+    r"""Jackknife+-after-bootstrap: which new samples belong to the class, no sample held out.
 
-    With :math:`s_{-i}` the mean score over the bags without record i, of the n training records of
-    the class, and :math:`\tau=1-\alpha` the rate, a record x is refused if
+    With :math:`s_{-i}` the mean score over the bags without sample i, of the n training samples of
+    the class, and :math:`\tau=1-\alpha` the rate, a sample x is refused if
 
     .. math:: \#\{i: s_{-i}(x)<s_{-i}(x_i)\}\ge\tau\,(n+1).
 
-    A new record of the class is refused with probability at most :math:`2\alpha`, and in practice
-    about :math:`\alpha` [1]_. That is an average over training samples as well as new records, not
-    a guarantee on this model. It asks that the records of the class are exchangeable, that a score
+    A new sample of the class is refused with probability at most :math:`2\alpha`, and in practice
+    about :math:`\alpha` [1]_. That is an average over training sets as well as new samples, not
+    a guarantee on this model. It asks that the samples of the class are exchangeable, that a score
     :math:`v_b` depends on bag b alone, that bags are drawn with equal probabilities, and that the
     number of bags is itself random, :math:`\mathrm{Bin}(\tilde B,(1-\frac1{N+1})^N)` with N
-    training records of both classes. A fixed number of bags, scales that all bags share and bags
+    training samples of both classes. A fixed number of bags, scales that all bags share and bags
     drawn again for want of a class are small breaches of that.
 
     Parameters
     ----------
-    own : ndarray, shape (n_records,)
-        Scores :math:`s_{-i}(x_i)`; -inf, never above x, for a record that is in every bag.
-    out_of_bag : ndarray of bool, shape (n_records, n_bootstraps)
-        Which bags left which training record of the class out.
+    own : ndarray, shape (n,)
+        Scores :math:`s_{-i}(x_i)`; -inf, never above x, for a sample that is in every bag.
+    out_of_bag : ndarray of bool, shape (n, n_bootstraps)
+        Which bags left which training sample of the class out.
     bag_scores_new : ndarray, shape (n_new, n_bootstraps)
-        Scores :math:`v_b(x)` of the new records. Negate all scores for the negative class.
+        Scores :math:`v_b(x)` of the new samples. Negate all scores for the negative class.
     rate : float
-        The rate :math:`\tau`, between 0 and 1, both excluded.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_new,)
-        Which records belong to the class.
-
-    Raises
-    ------
-    ValueError
-        Where the records are so few that none could ever be refused.
+        The rate :math:`\tau`, inside (0, 1). Where the samples are so few that none could ever be
+        refused, it is an error.
 
     References
     ----------
@@ -216,17 +155,33 @@ def jackknife_plus(
     if refused_from > len(own):
         raise ValueError(
             f"A rate of {rate:g} by guarantee='jackknife+' needs at least "
-            f"{math.ceil(rate / (1 - rate) - 1e-9)} training records of the class, got {len(own)}."
+            f"{math.ceil(rate / (1 - rate) - 1e-9)} training samples of the class, got {len(own)}."
         )
     return _count_above(own, out_of_bag, bag_scores_new) < refused_from
+
+
+def jackknife_threshold(own: Floats, positive: NDArray[np.bool_], sign: int, rate: float) -> float:
+    """Threshold of scores above which `jackknife_plus` would call training samples positive.
+
+    Compared with sample i, a sample is judged by the bags without i; a training sample, by the bags
+    without itself: the two differ little, and one threshold then serves all. Infinite where the
+    samples of the class (of interest: `sign` 1, the other: -1) are too few; a score of NaN is not
+    counted.
+    """
+    of_class = np.sort(sign * own[(positive == (sign > 0)) & ~np.isnan(own)])
+    refused_from = math.ceil(rate * (len(of_class) + 1) - 1e-9)
+    if refused_from > len(of_class):
+        return -sign * np.inf
+    level = float(of_class[-refused_from])
+    return float(np.nextafter(level, -np.inf)) if sign > 0 else -level
 
 
 def _count_above(
     own: Floats, out_of_bag: NDArray[np.bool_], bag_scores_new: Floats
 ) -> NDArray[np.int64]:
-    """Count, for each new record, the training records that score above it without themselves."""
+    """Count, for each new sample, the training samples that score above it without themselves."""
     n_new, n_bootstraps = bag_scores_new.shape
-    # A copy of a training record ties with it, whatever the order of summation was.
+    # A copy of a training sample ties with it, whatever the order of summation was.
     slack = 1e-10 * np.maximum(bag_scores_new.max(axis=1), -bag_scores_new.min(axis=1))
     above = np.zeros(n_new, dtype=np.int64)
     for mine in row_blocks(len(own), n_bootstraps):
@@ -248,25 +203,8 @@ def state_guarantee(
 ) -> str:
     """Say in one sentence what is guaranteed, and under which assumption.
 
-    Parameters
-    ----------
-    kind : {None, "split", "oob", "jackknife+"}
-        The rule.
-    rate_name : {"tpr", "tnr"}
-        Whose rate it is: of the positive or of the negative class.
-    rate : float
-        The rate.
-    confidence : float
-        The confidence; only ``"split"`` and ``"oob"`` have one.
-    n : int
-        Number of records of the class that the rule used.
-    label : label or None
-        The label of that class; None: it is called positive or negative.
-
-    Returns
-    -------
-    str
-        The sentence.
+    `n` is the number of records of the class that the rule used, `label` the label of that class;
+    None: it is called positive or negative, as `rate_name` is "tpr" or "tnr".
 
     Examples
     --------
@@ -312,6 +250,6 @@ def check_kind(kind: str | None) -> None:
 
 
 def check_share(name: str, value: float) -> None:
-    """Refuse a rate or a confidence that no finite number of records can give."""
+    """Refuse a rate or a confidence that no finite number of samples can give."""
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie between 0 and 1, both excluded; got {value!r}")

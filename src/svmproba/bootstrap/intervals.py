@@ -25,17 +25,11 @@ _MOST_TRIALS = 1e9
 
 
 class SamplingInterval(NamedTuple):
-    """Interval over training sets, one entry per record, see `sampling_interval`.
+    """Interval over training sets, arrays of one entry per sample, see `sampling_interval`.
 
-    Attributes
-    ----------
-    lower, upper : ndarray of shape (n,)
-        Limits.
-    variance : ndarray of shape (n,)
-        Corrected variance over training sets, 0 where the correction left nothing.
-    estimated : ndarray of bool of shape (n,)
-        Where the variance stands out from the noise of a finite number of bags. Elsewhere the
-        limits suppose that training sets move the score as much as bags do.
+    `variance` is the corrected variance over training sets, 0 where the correction left nothing;
+    `estimated` tells where it stands out from the noise of a finite number of bags. Elsewhere the
+    limits suppose that training sets move the score as much as bags do.
     """
 
     lower: Floats
@@ -47,27 +41,16 @@ class SamplingInterval(NamedTuple):
 def clopper_pearson(
     hits: ArrayLike, trials: ArrayLike, *, confidence: float = 0.95
 ) -> tuple[Floats, Floats]:
-    r"""Exact limits of a proportion: they cover it with at least the stated confidence.
+    r"""Exact limits of a proportion: they cover it with at least the stated confidence [1]_.
 
-    With :math:`\alpha=1-\text{confidence}`, the limits are the :math:`\alpha/2` quantile of
-    :math:`\mathrm{Beta}(k,n-k+1)` and the :math:`1-\alpha/2` quantile of
-    :math:`\mathrm{Beta}(k+1,n-k)`; 0 and 1 at the ends.
-
-    Parameters
-    ----------
-    hits, trials : array-like of int
-        Successes :math:`k` and trials :math:`n\ge1`, of one shape.
-    confidence : float, default=0.95
-        In (0, 1).
-
-    Returns
-    -------
-    lower, upper : ndarray
+    With :math:`\alpha=1-\text{confidence}`, the limits of k hits in n trials are the
+    :math:`\alpha/2` quantile of :math:`\mathrm{Beta}(k,n-k+1)` and the :math:`1-\alpha/2` quantile
+    of :math:`\mathrm{Beta}(k+1,n-k)`; 0 and 1 at the ends.
 
     References
     ----------
-    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in
-    the case of the binomial", Biometrika 26, 1934.
+    .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in
+       the case of the binomial", Biometrika 26, 1934.
 
     Examples
     --------
@@ -88,7 +71,7 @@ def clopper_pearson(
 def simulation_interval(bag_votes: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
     r"""Where the vote share would settle if more and more bags were drawn.
 
-    Bag :math:`b` gives a record the vote :math:`v_b=\sum_\theta\rho_\theta1\{f_{\theta,b}>t\}`,
+    Bag :math:`b` gives a sample the vote :math:`v_b=\sum_\theta\rho_\theta1\{f_{\theta,b}>t\}`,
     and the share is the mean :math:`\bar v` of :math:`B` votes. With :math:`s^2` their variance,
     they are worth as many votes of 0 or 1 as have the same mean and the same error,
 
@@ -99,15 +82,14 @@ def simulation_interval(bag_votes: ArrayLike, confidence: float = 0.95) -> tuple
     :math:`B_\mathrm{eff}=B`. Away from 0 and 1 the limits approach
     :math:`\bar v\pm z\,s/\sqrt B`.
 
-    Bags never seen may vote in any way. Their share is below
-    :math:`q=1-(\alpha/2)^{1/B}`, so the interval always holds
-    :math:`[(1-q)\bar v,\ (1-q)\bar v+q]`: unanimous votes do not make a sure thing, and 500 of
-    them leave :math:`q=0.0074`.
+    Bags never seen may vote in any way. Their share is below :math:`q=1-(\alpha/2)^{1/B}`, so the
+    interval always holds :math:`[(1-q)\bar v,\ (1-q)\bar v+q]`: unanimous votes are not certain,
+    and 500 of them leave :math:`q=0.0074`.
 
     Parameters
     ----------
     bag_votes : array-like of shape (B, n)
-        Votes :math:`v_b` in [0, 1] of each bag for each record.
+        Votes :math:`v_b` in [0, 1] of each bag for each sample.
     confidence : float, default=0.95
         :math:`1-\alpha`, in (0, 1).
 
@@ -127,15 +109,6 @@ def simulation_interval(bag_votes: ArrayLike, confidence: float = 0.95) -> tuple
     ----------
     .. [1] E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small
        expected number of positive counts estimated from survey data", Survey Methodology 24, 1998.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.intervals import simulation_interval
-    >>> votes = np.repeat([[1.0, 1.0, 0.5], [1.0, 0.0, 0.5]], 50, axis=0)
-    >>> lower, upper = simulation_interval(votes)
-    >>> lower.round(3), upper.round(3)
-    (array([0.964, 0.398, 0.482]), array([1.   , 0.602, 0.518]))
     """
     _check_confidence(confidence)
     votes = _check_bags("bag_votes", bag_votes)
@@ -168,8 +141,8 @@ def sampling_interval(
 ) -> SamplingInterval:
     r"""Where a bagged value lies on average over training sets: the infinitesimal jackknife.
 
-    With :math:`N_{bi}` the times record :math:`i` of the :math:`n` training records is in bag
-    :math:`b`, and :math:`v_b` the value of a new record in that bag,
+    With :math:`N_{bi}` the times sample :math:`i` of the :math:`n` training samples is in bag
+    :math:`b`, and :math:`v_b` the value of a new sample in that bag,
 
     .. math::
         \hat V=\sum_{i=1}^n\mathrm{cov}_b(N_{bi},v_b)^2-\frac n{B^2}\sum_b(v_b-\bar v)^2
@@ -185,7 +158,7 @@ def sampling_interval(
         \ \text{ for probabilities,}
 
     the latter widened to hold `simulation_interval`. The normal scale is the one on which a vote
-    share moves evenly: where bags score a record about normally around the score :math:`f_T` of
+    share moves evenly: where bags score a sample about normally around the score :math:`f_T` of
     the training set, with deviation :math:`\sigma`, the share is :math:`\Phi(f_T/\sigma)`. Over
     training sets :math:`f_T` has that deviation :math:`\sigma` too, so on the boundary the share is
     spread evenly over [0, 1], and :math:`\bar v\pm z\sqrt{\hat V}` for 95 % would hold its mean
@@ -194,10 +167,9 @@ def sampling_interval(
     Parameters
     ----------
     bag_values : array-like of shape (B, n_new)
-        One value per bag and new record: votes, or scores.
+        One value per bag and new sample: votes, or scores.
     counts : ndarray of unsigned integers of shape (B, n_train)
-        The bags: how often each training record was drawn, n times in all. Columns of 0 count
-        for nothing.
+        The bags. Columns of 0 count for nothing.
     confidence : float, default=0.95
         In (0, 1).
     probability : bool, default=True
@@ -210,24 +182,22 @@ def sampling_interval(
     -------
     SamplingInterval
         Limits, variance :math:`\hat V_+`, and where it could be estimated: above
-        :math:`2\sqrt{2n}\,s^2/B`, twice the noise of :math:`B` bags. Elsewhere the limits
-        suppose that training sets move the score as much as bags do: :math:`e=\varphi(g)` for
-        votes, :math:`\hat V=s^2` for scores and for probabilities that are no votes; the latter
+        :math:`2\sqrt{2n}\,s^2/B`, twice the noise of :math:`B` bags. Elsewhere :math:`e=\varphi(g)`
+        for votes, :math:`\hat V=s^2` for scores and for probabilities that are no votes; the latter
         also have :math:`\Phi(g)=\bar v`.
 
     Notes
     -----
     Covered: another training set of the same size from the same source, the estimand being
     :math:`E_T[\pi_T(x)]`, the average of the bagged value over training sets. The variance is of
-    first order: it asks for about :math:`B\ge5n` bags and for many more records than features.
-    In simulations with 60 records, 95 % meant 92 to 100 % for votes and 92 to 95 % for mean scores
+    first order: it asks for about :math:`B\ge5n` bags and for many more samples than features.
+    In simulations with 60 samples, 95 % meant 92 to 100 % for votes and 92 to 95 % for mean scores
     with two features, but 87 and 83 % with ten features and classes nearly separable. For
-    probabilities of a fixed link, 600 records and 40 bags, it meant 92 to 99 %.
+    probabilities of a fixed link, 600 samples and 40 bags, it meant 92 to 99 %.
 
-    Not covered: the probability of the label, to which :math:`E_T[\pi_T(x)]` need not be close,
-    and the bias of regularisation. Weights :math:`\rho` are taken as fixed. The bags are taken as
-    multinomial; where bags without one class were drawn again they are not quite, with an effect
-    of the order of the share of such bags.
+    Not covered: the probability of the label, to which :math:`E_T[\pi_T(x)]` need not be close, and
+    the bias of regularisation. Weights :math:`\rho` are taken as fixed, and bags as multinomial:
+    redrawn bags have an effect of the order of their share.
 
     References
     ----------
@@ -235,20 +205,6 @@ def sampling_interval(
        Statistical Association 109, 2014.
     .. [2] S. Wager, T. Hastie and B. Efron, "Confidence intervals for random forests: the
        jackknife and the infinitesimal jackknife", Journal of Machine Learning Research 15, 2014.
-
-    Examples
-    --------
-    The variance of a bagged mean is known: :math:`\sum_i(x_i-\bar x)^2/n^2`.
-
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.intervals import sampling_interval
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=30)
-    >>> counts = rng.multinomial(30, np.full(30, 1 / 30), size=5000).astype(np.uint8)
-    >>> means = (counts @ x / 30)[:, np.newaxis]
-    >>> found = sampling_interval(means, counts, probability=False)
-    >>> bool(abs(found.variance[0] / (x.var() / 30) - 1) < 0.05)
-    True
     """
     _check_confidence(confidence)
     values = _check_bags("bag_values", bag_values)
@@ -282,7 +238,7 @@ def sampling_interval(
 
 
 def _jackknife_variance(centred: Floats, counts: NDArray[np.unsignedinteger]) -> Floats:
-    """Sum over training records of the squared covariance of their counts and the values."""
+    """Sum over training samples of the squared covariance of their counts and the values."""
     n_bags, n_new = centred.shape
     total = np.zeros(n_new)
     for block in row_blocks(counts.shape[1], n_bags + n_new):
@@ -292,31 +248,20 @@ def _jackknife_variance(centred: Floats, counts: NDArray[np.unsignedinteger]) ->
 
 
 def percentile_interval(bag_scores: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    r"""Where the score of one SVM, fitted on all training records, may lie: bootstrap percentiles.
+    r"""Where the score of one SVM, fitted on all training samples, may lie: bootstrap percentiles.
 
-    The limits are the :math:`\alpha/2` and :math:`1-\alpha/2` quantiles of the bags' scores,
-    linear between order statistics (type 7) [1]_.
-
-    Parameters
-    ----------
-    bag_scores : array-like of shape (B, n)
-        Scores of each bag for each record: :math:`f_{\theta,b}(x)` of one :math:`\theta`, or
-        :math:`\sum_\theta\rho_\theta f_{\theta,b}(x)`.
-    confidence : float, default=0.95
-        :math:`1-\alpha`, in (0, 1). The tails of 95 % ask for a thousand bags or more.
-
-    Returns
-    -------
-    lower, upper : ndarray of shape (n,)
+    The limits (n,) are the :math:`\alpha/2` and :math:`1-\alpha/2` quantiles of the scores of the
+    bags (B, n), linear between order statistics (type 7) [1]_. The tails of 95 % ask for a thousand
+    bags or more.
 
     Notes
     -----
     Covered: another training set of the same size, the estimand being the score as a functional
-    of the distribution the records come from, at the same :math:`C` times the number of records.
+    of the distribution the samples come from, at the same :math:`C` times the number of samples.
     The coefficients of a linear SVM are asymptotically normal where the class densities are smooth
     [2]_, so coverage is right in the limit. Not covered: the bias of regularisation (a small
     :math:`C` shrinks the functional itself) and, for kernels, anything beyond heuristics. The
-    interval of a score says on which side of the boundary the record lies, not how probable its
+    interval of a score says on which side of the boundary the sample lies, not how probable its
     label is.
 
     References
@@ -324,14 +269,6 @@ def percentile_interval(bag_scores: ArrayLike, confidence: float = 0.95) -> tupl
     .. [1] B. Efron and R. Tibshirani, *An Introduction to the Bootstrap*, 1993, chapter 13.
     .. [2] J.-Y. Koo, Y. Lee, Y. Kim and C. Park, "A Bahadur representation of the linear support
        vector machine", Journal of Machine Learning Research 9, 2008.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.intervals import percentile_interval
-    >>> lower, upper = percentile_interval(np.arange(101.0)[:, np.newaxis], 0.9)
-    >>> lower, upper
-    (array([5.]), array([95.]))
     """
     _check_confidence(confidence)
     scores = _check_bags("bag_scores", bag_scores)

@@ -1,13 +1,13 @@
 r"""The bag of little bootstraps: bags of a large table, each drawn from a small part of it.
 
-The table of n records gives s disjoint random subsets of :math:`m=n^\gamma` records. A bag of
+The table of n samples gives s disjoint random subsets of :math:`m=n^\gamma` samples. A bag of
 subset j is a vector of counts :math:`N\sim\mathrm{Mult}(n;\frac1m,\dots,\frac1m)` over its m
-records: n draws, as in a bag of the whole table, so that :math:`\frac12\|w\|^2+C\sum_iN_i\xi_i`
-weighs slack against width as it does there and C means the same. Only m records are visited.
+samples: n draws, as in a bag of the whole table, so that :math:`\frac12\|w\|^2+C\sum_iN_i\xi_i`
+weighs slack against width as it does there and C means the same. Only m samples are visited.
 
 A subset is right about how much a score moves from bag to bag, and much less right about the score
-itself: its members all lie around what m records say. Votes pooled over the subsets would be those
-of bags of m records. So the members are moved to a common centre, the mean over all subsets,
+itself: its members all lie around what m samples say. Votes pooled over the subsets would be those
+of bags of m samples. So the members are moved to a common centre, the mean over all subsets,
 
 .. math::
     w_{jr}\ \longrightarrow\ \bar w+\sqrt{\tfrac{R}{R-1}}\,(w_{jr}-\bar w_j),
@@ -38,16 +38,16 @@ from svmproba.solvers.methods import Tally
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Bags and records of one subset at the least.
+#: Bags and samples of one subset at the least.
 LEAST_BAGS, LEAST_SIZE = 10, 200
-#: Records held out at the most, and bytes of all subsets together.
+#: Samples held out at the most, and bytes of all subsets together.
 MOST_HELD_OUT, TABLE_BYTES = 50_000, 2**30
-#: Records from which landmarks of a kernel are chosen.
+#: Samples from which landmarks of a kernel are chosen.
 LANDMARK_ROWS = 20_000
 
 
 class Split(NamedTuple):
-    """How a table is taken apart: records held out, then subsets of one size."""
+    """How a table is taken apart: samples held out, then subsets of one size."""
 
     n_records: int
     n_held_out: int
@@ -56,7 +56,7 @@ class Split(NamedTuple):
 
     @property
     def n_drawn(self) -> int:
-        """Records that are read at all."""
+        """Samples that are read at all."""
         return self.n_held_out + self.n_subsets * self.subset_size
 
     def bags_of_subsets(self, n_bootstraps: int) -> list[int]:
@@ -68,26 +68,10 @@ class Split(NamedTuple):
 def split_records(n: int, n_bootstraps: int, exponent: float, row_bytes: int) -> Split:
     r"""Choose the size of the subsets and their number.
 
-    A fifth of the records is held out, 50 000 at most. Subsets have :math:`n^\gamma` records, 200
+    A fifth of the samples is held out, 50 000 at most. Subsets have :math:`n^\gamma` samples, 200
     at least. There are as many as the table has room for, since the centre of the members is the
-    better the more records were seen, but none gets fewer than 10 bags, and together they take
+    better the more samples were seen, but none gets fewer than 10 bags, and together they take
     1 GiB at most.
-
-    Parameters
-    ----------
-    n : int
-        Number of records.
-    n_bootstraps : int
-        Number of bags of all subsets.
-    exponent : float
-        :math:`\gamma`.
-    row_bytes : int
-        Size of a record.
-
-    Returns
-    -------
-    Split
-        One subset at the least.
 
     Examples
     --------
@@ -105,27 +89,10 @@ def split_records(n: int, n_bootstraps: int, exponent: float, row_bytes: int) ->
 def draw_weights(
     n_bags: int, n: int, positive: Bools, rng: np.random.Generator, *, max_redraws: int = 100
 ) -> tuple[Floats, int]:
-    """Draw bags of n records from a subset, each with both classes.
+    """Draw bags of n draws each from a subset, each with both classes.
 
-    Parameters
-    ----------
-    n_bags : int
-        Number of bags.
-    n : int
-        Draws of each.
-    positive : ndarray of bool, shape (subset_size,)
-        Which records of the subset belong to the class of interest; both classes must occur.
-    rng : numpy.random.Generator
-        Source of randomness.
-    max_redraws : int, default=100
-        How often one bag may be drawn again.
-
-    Returns
-    -------
-    counts : ndarray, shape (n_bags, subset_size)
-        Whole numbers; every row sums to n.
-    n_redraws : int
-        Bags thrown away for want of a class.
+    Gives the counts (n_bags, subset_size), whole numbers whose rows sum to n, and how many bags
+    were thrown away for want of a class, `max_redraws` times at most for one bag.
     """
     size, n_redraws = len(positive), 0
     counts = np.empty((n_bags, size))
@@ -139,7 +106,7 @@ def draw_weights(
         else:
             raise ValueError(
                 f"A bag lacked a class {max_redraws + 1} times in a row: a subset of {size} has "
-                f"{np.count_nonzero(positive)} positive records, too few of one class to resample."
+                f"{np.count_nonzero(positive)} positive samples, too few of one class to resample."
             )
     return counts, n_redraws
 
@@ -147,18 +114,8 @@ def draw_weights(
 def recentre(values: Floats, bags_of_subsets: list[int]) -> Floats:
     r"""Move the members of every subset to the centre of all subsets.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_C, n_bags, ...)
-        Coefficients or intercepts, subset after subset.
-    bags_of_subsets : list of int
-        Members of each subset.
-
-    Returns
-    -------
-    ndarray, shape (n_C, n_bags, ...)
-        :math:`\bar w+\sqrt{R/(R-1)}(w_{jr}-\bar w_j)`; the mean over each subset is
-        :math:`\bar w`.
+    Values (n_C, n_bags, ...) are coefficients or intercepts, subset after subset. They become
+    :math:`\bar w+\sqrt{R/(R-1)}(w_{jr}-\bar w_j)`; the mean over each subset is :math:`\bar w`.
 
     Examples
     --------
@@ -194,22 +151,17 @@ def fit_little_members(
     report: Callable[[int], None],
     device: str = "cpu",
 ) -> tuple[Members, Training, int]:
-    """Fit one SVM per bag, family and C on the subsets, and measure them on the records held out.
+    """Fit one SVM per bag, family and C on the subsets, and measure them on the samples held out.
 
     Parameters
     ----------
-    X : ndarray or CSR, shape (split.n_drawn, n_features)
-        Records in random order: those held out, then the subsets.
-    positive : ndarray of bool, shape (split.n_drawn,)
-        Which records belong to the class of interest.
-    split : Split
-        How the records are taken apart.
-    n_bootstraps : int
-        Number of bags of all subsets.
-    weight : ndarray, shape (split.n_drawn,) or None
-        Factor on C for each record.
+    X, positive, weight
+        Samples in random order, those held out first, then the subsets, ``split.n_drawn`` in all;
+        which of them belong to the class of interest; their factors on C, or None.
+    split, n_bootstraps
+        How the samples are taken apart, and the number of bags of all subsets.
     kernel, families, Cs, tol, tally, n_jobs, report, device
-        As in `svmproba.bootstrap.members.fit_members`; the tally is of the records held out.
+        As in `svmproba.bootstrap.members.fit_members`; the tally is of the samples held out.
 
     Returns
     -------
@@ -224,7 +176,7 @@ def fit_little_members(
     held, unseen = X[:n_held], np.zeros((n_bootstraps, n_held), np.uint8)
     bags = split.bags_of_subsets(n_bootstraps)
     feature_maps, columns, means, fits, n_redraws = [], [], [], [], 0
-    # As many records as there are columns, and one: no direction of a linear kernel is lost.
+    # As many samples as there are columns, and one: no direction of a linear kernel is lost.
     pilots = slice(n_held, n_held + max(LANDMARK_ROWS, X.shape[1] + 1))
     for family, feature_map, _ in family_rows(families, X[pilots], kernel):
         coef, intercept, gap, redrawn = _fit_subsets(
@@ -249,7 +201,7 @@ def fit_little_members(
 
 def _fit_subsets(
     feature_map: FeatureMap,
-    records: tuple[Rows, Bools, Floats | None],
+    samples: tuple[Rows, Bools, Floats | None],
     split: Split,
     bags: list[int],
     Cs: Floats,
@@ -257,7 +209,7 @@ def _fit_subsets(
     options: dict[str, Any],
 ) -> tuple[Floats, Floats, Floats, int]:
     """Coefficients, intercepts and gaps of the members of all subsets, and bags drawn again."""
-    (X, positive, weight), fits, n_redraws = records, [], 0
+    (X, positive, weight), fits, n_redraws = samples, [], 0
     copies = split.n_records / split.subset_size
     for j, n_bags in enumerate(bags):
         first = split.n_held_out + j * split.subset_size
@@ -266,7 +218,7 @@ def _fit_subsets(
         if of_class.all() or not of_class.any():
             name = "negative" if of_class.all() else "positive"
             raise ValueError(
-                f"Subset {j + 1} of {split.n_subsets} has no {name} record among its "
+                f"Subset {j + 1} of {split.n_subsets} has no {name} sample among its "
                 f"{split.subset_size}: raise subset_exponent, or use resample='bootstrap'."
             )
         counts, redrawn = draw_weights(n_bags, split.n_records, of_class, rng)

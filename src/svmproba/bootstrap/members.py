@@ -19,20 +19,15 @@ Floats = NDArray[np.float64]
 
 #: What a feature map computes with, beside its parameters.
 _MAP_ARRAYS = ("basis", "pivots", "projection")
-#: Up to so many records the compiled count is not worth its loading, 0.2 s once per process.
+#: Up to so many samples the compiled count is not worth its loading, 0.2 s once per process.
 FEW_RECORDS = 16
 
 
 class Family(NamedTuple):
     """Hyperparameter values that differ in C only.
 
-    Attributes
-    ----------
-    kernel : str
-    gamma : float
-        NaN for a kernel without it.
-    factors : tuple of two floats
-        Factor on C of the other class and of the class of interest.
+    `gamma` is NaN for a kernel without it; `factors` are those on C of the other class and of the
+    class of interest.
     """
 
     kernel: str
@@ -93,34 +88,28 @@ def fit_members(
     report: Callable[[int], None],
     device: str = "cpu",
 ) -> tuple[Members, Training]:
-    r"""Fit one SVM per bag, family and C.
+    """Fit one SVM per bag, family and C.
 
     Parameters
     ----------
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Records, or their kernel matrix.
-    positive : ndarray of bool, shape (n_samples,)
-        Which records belong to the class of interest.
-    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
-        The bags.
+    X, positive, counts
+        Samples (or their kernel matrix), which of them belong to the class of interest, and the
+        bags (n_bootstraps, n_samples).
     kernel : dict
         Arguments of `svmproba.solvers.features.fit_features` other than kernel and gamma.
-    families : sequence of Family
-        Kernels, gammas and class weights; those of one kernel and gamma one after the other.
-    Cs : ndarray, increasing
-        Values of C in each family.
+    families, Cs
+        Kernels, gammas and class weights, those of one kernel and gamma one after the other; values
+        of C of each, increasing.
     weight : ndarray, shape (n_samples,) or None
-        Factor on C for each record.
+        Factor on C for each sample.
     tol : float
         Relative duality gap to reach.
     tally : callable
         ``tally(scores, counts)`` of a block of bags, see `svmproba.bootstrap.votes.tally_block`.
-    n_jobs : int or None
-        Number of jobs.
+    n_jobs, device
+        Number of jobs, and where to compute.
     report : callable
         ``report(n_bags)`` is called when so many more bags of one family are done.
-    device : str, default="cpu"
-        Where to compute, see `svmproba.solvers.runtime.devices.resolve_device`.
 
     Returns
     -------
@@ -158,15 +147,7 @@ def family_rows(
 ) -> Iterator[tuple[Family, FeatureMap, Rows]]:
     """Yield each family with its feature map and the rows of the training samples.
 
-    Parameters
-    ----------
-    families, X, kernel
-        As in `fit_members`.
-
-    Yields
-    ------
-    tuple
-        Neighbouring families of one kernel and gamma get the same map and rows.
+    Neighbouring families of one kernel and gamma get the same map and rows.
     """
     before: tuple[str, float] | None = None
     for family in families:
@@ -185,23 +166,8 @@ def count_votes(
 ) -> tuple[Floats, Floats]:
     """Tally the out-of-bag votes of members by their scores on rows, a few bags at a time.
 
-    Parameters
-    ----------
-    rows : ndarray or CSR, shape (n_samples, d)
-        Rows of the records.
-    coef, intercept : ndarray, shape (n_C, n_bootstraps, d) and (n_C, n_bootstraps)
-        The members.
-    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
-        The bags.
-    tally : callable
-        As in `fit_members`.
-
-    Returns
-    -------
-    twice_votes : ndarray, shape (n_C, n_samples)
-        Summed over the bags.
-    reliability : ndarray, shape (n_C, n_bootstraps)
-        Of every member.
+    Coefficients are (n_C, n_bootstraps, d), the bags (n_bootstraps, n_samples). Gives twice the
+    votes (n_C, n_samples), summed over the bags, and the reliabilities (n_C, n_bootstraps).
     """
     n_C, n_bags, _ = coef.shape
     summed, stacked = np.zeros((n_C, rows.shape[0])), []
@@ -239,19 +205,9 @@ def _products(members: Members, X: Rows) -> Iterator[Floats]:
 
 
 def member_scores(members: Members, X: Rows) -> Floats:
-    r"""Scores :math:`f_{\theta,b}(x)` of all members for all records.
+    r"""Scores :math:`f_{\theta,b}(x)` of all members, shape (n_samples, n_theta, n_bootstraps).
 
-    Parameters
-    ----------
-    members : Members
-        The members.
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Records, few enough for the result to fit in memory.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_theta, n_bootstraps)
-        The scores.
+    The samples must be few enough for the result to fit in memory, see `score_blocks`.
     """
     parts = list(_products(members, X))
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
@@ -260,21 +216,9 @@ def member_scores(members: Members, X: Rows) -> Floats:
 
 
 def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
-    """Vote shares of all members for all records, ties counted half.
+    """Vote shares (n_samples, n_theta) of all members at thresholds (n_theta, 1) or (1, 1).
 
-    Parameters
-    ----------
-    members : Members
-        The members.
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Records, few enough for `member_scores`.
-    threshold : ndarray, shape (n_theta, 1) or (1, 1)
-        Thresholds of the scores.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_theta)
-        Shares, see `svmproba.bootstrap.votes.vote_shares`.
+    As `svmproba.bootstrap.votes.vote_shares` gives them for `member_scores`.
     """
     if X.shape[0] <= FEW_RECORDS:
         return vote_shares(member_scores(members, X), threshold)
@@ -287,22 +231,10 @@ def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
 
 
 def mean_scores(members: Members, X: Rows) -> Floats:
-    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)` at every hyperparameter value.
+    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)`, shape (n_samples, n_theta).
 
     Scores are linear in the rows of the feature map, so that the mean over the bags costs as much
     as one member.
-
-    Parameters
-    ----------
-    members : Members
-        The members.
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Records.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_theta)
-        The means.
     """
     pairs = zip(transformed(members, X), members.mean_columns, strict=True)
     parts = [rows @ columns for rows, columns in pairs]
@@ -310,8 +242,13 @@ def mean_scores(members: Members, X: Rows) -> Floats:
 
 
 def scores_width(members: Members) -> int:
-    """Return how many float64 numbers `member_scores` holds at once per record."""
+    """Return how many float64 numbers `member_scores` holds at once per sample."""
     return 2 * members.intercept.size + max(len(columns) for columns in members.columns)
+
+
+def score_blocks(members: Members, X: Rows) -> list[slice]:
+    """Blocks of samples whose scores fit in memory."""
+    return row_blocks(X.shape[0], X.shape[1] + scores_width(members))
 
 
 def input_coef(members: Members) -> Floats:

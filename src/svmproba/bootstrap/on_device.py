@@ -31,29 +31,10 @@ _PER_SCORE = 12
 def tally_tensors(
     scores: Tensor, counts: Tensor, *, positive: NDArray[np.bool_], measure: str
 ) -> tuple[Floats, Floats]:
-    """Do what `svmproba.bootstrap.votes.tally_block` does, where the scores are.
-
-    Parameters
-    ----------
-    scores : tensor, shape (n_bags, n_theta, n_samples)
-        Scores of the members on the training records.
-    counts : tensor, shape (n_bags, n_samples)
-        The bags.
-    positive : ndarray of bool, shape (n_samples,)
-        Which records belong to the class of interest.
-    measure : str
-        Reliability measure.
-
-    Returns
-    -------
-    twice_votes : ndarray, shape (n_theta, n_samples)
-        Twice the out-of-bag votes for the class of interest, summed over the bags.
-    reliability : ndarray, shape (n_theta, n_bags)
-        Reliability of every member, NaN where undefined.
-    """
+    """Do what `svmproba.bootstrap.votes.tally_block` does, where the scores are."""
     plus = torch.as_tensor(positive, device=scores.device)
     out_of_bag = counts == 0
-    twice = (scores > 0).to(torch.uint8).add_(scores >= 0).mul_(out_of_bag[:, None])
+    twice = _twice_votes(scores, 0.0).mul_(out_of_bag[:, None])
     votes = _array(twice.sum(0, dtype=torch.int64)).astype(np.float64)
     n_out, n_plus = out_of_bag.sum(1), (out_of_bag & plus).sum(1)
     if measure == "auc":
@@ -72,22 +53,7 @@ def device_count_votes(
     tally: Tally,
     device: torch.device,
 ) -> tuple[Floats, Floats]:
-    """Do what `svmproba.bootstrap.members.count_votes` does, on a device.
-
-    Parameters
-    ----------
-    rows, coef, intercept, counts, tally
-        As there.
-    device : torch.device
-        Where to compute.
-
-    Returns
-    -------
-    twice_votes : ndarray, shape (n_C, n_samples)
-        Summed over the bags.
-    reliability : ndarray, shape (n_C, n_bootstraps)
-        Of every member.
-    """
+    """Do what `svmproba.bootstrap.members.count_votes` does, on a device."""
     (n_C, n_bags, _), n = coef.shape, len(rows)
     size = max(1, memory_budget(device) // (8 * _PER_SCORE * n_C * n))
     columns = torch.as_tensor(rows, device=device).T
@@ -104,12 +70,17 @@ def device_count_votes(
     return summed, np.concatenate(stacked, axis=1)
 
 
+def _twice_votes(scores: Tensor, threshold: float | Tensor) -> Tensor:
+    """Twice the vote of each score: 2 above the threshold, 1 at a tie, 0 below."""
+    return (scores > threshold).to(torch.uint8).add_(scores >= threshold)
+
+
 def _array(tensor: Tensor) -> NDArray[Any]:
     return np.ascontiguousarray(tensor.cpu().numpy())
 
 
 def _auc(scores: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
-    """Area under the curve of the records out of bag, (n_bags, n_theta)."""
+    """Area under the curve of the samples out of bag, (n_bags, n_theta)."""
     below = scores.masked_fill(~minus[:, None], torch.inf).sort(2).values
     wins = torch.searchsorted(below, scores)
     wins += torch.searchsorted(below, scores, right=True)
@@ -120,7 +91,7 @@ def _auc(scores: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
 def _score_blocks(
     members: Members, X: Rows, device: torch.device
 ) -> Iterator[tuple[slice, Tensor]]:
-    """Scores of all members, (records, n_theta, n_bags), a block of records at a time."""
+    """Scores of all members, (samples, n_theta, n_bags), a block of samples at a time."""
     columns = [torch.as_tensor(part, device=device) for part in members.columns]
     intercept = torch.as_tensor(members.intercept, device=device)
     n_at_once = memory_budget(device) // (8 * _PER_SCORE * intercept.numel())
@@ -138,56 +109,21 @@ def _score_blocks(
 def device_vote_shares(
     members: Members, X: Rows, threshold: Floats, device: torch.device
 ) -> Floats:
-    """Vote shares at a threshold, ties counted half.
-
-    Parameters
-    ----------
-    members : Members
-        The members.
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Records.
-    threshold : ndarray, shape (n_theta, 1) or (1, 1)
-        Thresholds of the scores.
-    device : torch.device
-        Where to compute.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_theta)
-        Shares.
-    """
+    """Do what `svmproba.bootstrap.members.member_vote_shares` does, on a device."""
     limit = torch.as_tensor(threshold, device=device)
     parts = []
     for _, scores in _score_blocks(members, X, device):
-        twice = (scores > limit).sum(2) + (scores >= limit).sum(2)
-        parts.append(_array(twice))
+        parts.append(_array(_twice_votes(scores, limit).sum(2)))
     return np.concatenate(parts) / (2 * members.intercept.shape[1])
 
 
 def device_scores(
     members: Members, X: Rows, left_out: NDArray[np.bool_], device: torch.device
 ) -> tuple[Floats, Floats, float]:
-    """Typical and middle scores of a few training records, see `profile.scales_and_thresholds`.
+    """Typical and middle scores of a few training samples, see `profile.scales_and_thresholds`.
 
-    Parameters
-    ----------
-    members : Members
-        The members.
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Records, few enough for one block.
-    left_out : ndarray of bool, shape (n_samples, n_bootstraps)
-        Which bags left which record out.
-    device : torch.device
-        Where to compute.
-
-    Returns
-    -------
-    mean : ndarray, shape (n_samples, n_theta)
-        Mean score over all bags.
-    middle : ndarray, shape (n_theta,)
-        Median size of the scores out of bag; 0 if no record was left out.
-    largest : float
-        Largest size of a score out of bag; 0 if no record was left out.
+    Gives the mean score over all bags (n_samples, n_theta), and, of the scores out of bag, the
+    median size (n_theta,) and the largest size; 0 if no sample was left out.
     """
     means, sizes = [], []
     for block, scores in _score_blocks(members, X, device):
@@ -211,13 +147,7 @@ def device_profile(
     thresholds: Floats,
     device: torch.device,
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int64], Floats]:
-    """Summarise the scores of records, see `svmproba.bootstrap.profile.profile_records`.
-
-    Returns
-    -------
-    tuple
-        The fields of a `Profile`.
-    """
+    """Fields of a `Profile`, see `svmproba.bootstrap.profile.profile_records`."""
     weights, at = torch.as_tensor(rho, device=device), torch.as_tensor(thresholds, device=device)
     parts: list[list[NDArray[Any]]] = []
     sums: list[list[NDArray[Any]]] = []
@@ -239,7 +169,7 @@ def device_profile(
 def _summarise_thetas(
     scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor, thresholds: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Means and upper medians (records, n_theta), vote shares (records, n_thresholds)."""
+    """Means and upper medians (samples, n_theta), vote shares (samples, n_thresholds)."""
     absent = ~counted[:, None]
     mean = scores.masked_fill(absent, 0.0).sum(2) / size[:, None]
     # Bags that do not count come last.
@@ -256,7 +186,7 @@ def _summarise_thetas(
 
 
 def _weighted_medians(scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor) -> Tensor:
-    """Largest values that scores of half the weight reach, (records,)."""
+    """Largest values that scores of half the weight reach, (samples,)."""
     n_bags = scores.shape[2]
     flat = scores.masked_fill(~counted[:, None], -torch.inf).flatten(1)
     ordered, place = flat.sort(1, descending=True)
@@ -267,7 +197,7 @@ def _weighted_medians(scores: Tensor, counted: Tensor, size: Tensor, rho: Tensor
 
 
 def _class_sums(shares: Tensor, size: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
-    """Count the records called positive and sum the squared errors, by class and threshold."""
+    """Count the samples called positive and sum the squared errors, by class and threshold."""
     known = size > 0
     P = shares.masked_fill(~known[:, None], 0.0).round(decimals=DECIMALS)
     of_class = torch.stack([known & ~positive, known & positive]).to(torch.float64)

@@ -1,7 +1,7 @@
-"""What the scores of all members say of each record: means, medians, votes at many thresholds.
+"""What the scores of all members say of each sample: means, medians, votes at many thresholds.
 
 Everything that is done after the fit (another threshold, a calibrated probability, a guarantee)
-reads these few numbers per record instead of the scores of all members.
+reads these few numbers per sample instead of the scores of all members.
 """
 
 from __future__ import annotations
@@ -21,31 +21,29 @@ from svmproba.solvers.runtime.devices import resolve_device
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Records from which scales and thresholds are read; all of them up to this number.
+#: Samples from which scales and thresholds are read; all of them up to this number.
 N_PILOTS = 200
 MAX_THRESHOLDS = 100
 #: Scores that vary by less than this share of their size are constant: ten times the tolerance.
 CONSTANT = 0.01
 N_CELLS = 4096
-#: Blocks of records at least; values among which a median is sought first.
+#: Blocks of samples at least; values among which a median is sought first.
 N_BLOCKS, N_SAMPLED = 16, 1000
 
 
 class Profile(NamedTuple):
-    r"""Scores of some records, summarised over the bags that count for each of them.
+    """Scores of some samples, summarised over the bags that count for each of them.
 
     Attributes
     ----------
-    mean : ndarray, shape (n_theta, n_samples)
-        Mean score.
-    medians : ndarray, shape (n_theta, n_samples)
-        Upper median of the scores, see `median`, for each hyperparameter value alone.
+    mean, medians : ndarray, shape (n_theta, n_samples)
+        Mean score, and upper median of the scores of each hyperparameter value alone.
     median : ndarray, shape (n_samples,)
         Upper weighted median of all scores: the largest value that scores of weight at least one
-        half reach. The record is called positive by the mixture of votes exactly at the thresholds
-        below it.
+        half reach. The mixture of votes calls the sample positive exactly at the thresholds below
+        it.
     hits : ndarray of int, shape (2, n_thresholds)
-        Records of the negative and of the positive class called positive at each threshold.
+        Samples of the negative and of the positive class called positive at each threshold.
     squares : ndarray, shape (2, n_thresholds)
         Sum of squared errors of the vote share within either class at each threshold.
     """
@@ -83,32 +81,10 @@ def profile_records(
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> Profile:
-    r"""Summarise the scores of records.
+    """Summarise the scores of samples; NaN for a sample for which no bag counts.
 
-    Parameters
-    ----------
-    members : Members
-        The members.
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Records.
-    rho : ndarray, shape (n_theta,)
-        Weights of the hyperparameter values.
-    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples), optional
-        The bags, if the records are the training records: each is judged by the bags that left
-        it out. None: all bags count for every record.
-    positive : ndarray of bool, shape (n_samples,), optional
-        Which records belong to the class of interest, needed with `thresholds`.
-    thresholds : ndarray, shape (n_thresholds,), increasing, optional
-        Where to count votes.
-    n_jobs : int or None
-        Number of threads.
-    device : str, default="cpu"
-        Where to compute, see `svmproba.solvers.runtime.devices.resolve_device`.
-
-    Returns
-    -------
-    Profile
-        NaN for a record for which no bag counts.
+    With `counts` (n_bootstraps, n_samples), each sample is judged by the bags that left it out;
+    None: all bags count. Votes are counted at `thresholds`, increasing, which need `positive`.
     """
     thresholds = np.empty(0) if thresholds is None else thresholds
     labels = np.zeros(X.shape[0], dtype=bool) if positive is None else positive
@@ -146,7 +122,7 @@ def profile_records(
 
 
 def _class_sums(shares: Floats, positive: Bools) -> tuple[NDArray[np.int64], Floats]:
-    """Count the records called positive and sum the squared errors, by class and threshold."""
+    """Count the samples called positive and sum the squared errors, by class and threshold."""
     P = np.round(shares, DECIMALS)
     known = np.asarray(~np.isnan(P).any(axis=1))
     of_class = np.stack([known & ~positive, known & positive]).astype(np.float64)
@@ -164,28 +140,15 @@ def scales_and_thresholds(
 ) -> tuple[Floats, Floats]:
     r"""Typical size of the scores at each hyperparameter value, and thresholds worth looking at.
 
-    Both are read from at most 200 training records, evenly spaced among all.
-
-    Parameters
-    ----------
-    members : Members
-        The members.
-    X : ndarray or CSR, shape (n_samples, n_features)
-        Training records.
-    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
-        The bags.
-    n_jobs : int or None
-        Number of threads.
-    device : str, default="cpu"
-        Where to compute, see `svmproba.solvers.runtime.devices.resolve_device`.
+    Both are read from at most 200 training samples, evenly spaced among all.
 
     Returns
     -------
     scales : ndarray, shape (n_theta,)
-        Median :math:`\sigma_\theta` of :math:`|f_{\theta,b}(x_i)|` over the bags b and the records
-        i that b left out; 1 where all scores are 0 or no record was left out.
+        Median :math:`\sigma_\theta` of :math:`|f_{\theta,b}(x_i)|` over the bags b and the samples
+        i that b left out; 1 where all scores are 0 or no sample was left out.
     thresholds : ndarray, shape (n_thresholds,)
-        Increasing: zero, the typical scores of records evenly spaced by rank, and both ends.
+        Increasing: zero, the typical scores of samples evenly spaced by rank, and both ends.
     """
     n = X.shape[0]
     pilots = np.unique(np.linspace(0, n - 1, min(n, N_PILOTS)).astype(np.intp))
@@ -204,23 +167,11 @@ def scales_and_thresholds(
 
 
 def scales_of_varying(scales: Floats, mean: Floats) -> Floats:
-    r"""Scales, infinite where all records have about the same mean score.
+    """Scales, infinite where all samples have about the same mean out-of-bag score.
 
     Members of such a hyperparameter value are constant up to their tolerance. What is left of
-    their out-of-bag scores tells which bags left a record out, and with them its label: bags
-    without a record lean to the other class.
-
-    Parameters
-    ----------
-    scales : ndarray, shape (n_theta,)
-        As `scales_and_thresholds` gives them.
-    mean : ndarray, shape (n_theta, n_samples)
-        Mean out-of-bag scores, NaN where there is none.
-
-    Returns
-    -------
-    ndarray, shape (n_theta,)
-        The scales.
+    their out-of-bag scores tells which bags left a sample out, and with them its label: bags
+    without a sample lean to the other class.
 
     Examples
     --------

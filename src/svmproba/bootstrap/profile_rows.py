@@ -1,4 +1,4 @@
-"""The compiled part of `svmproba.bootstrap.profile`: one pass over the scores of each record."""
+"""The compiled part of `svmproba.bootstrap.profile`: one pass over the scores of each sample."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def profile_rows(
     """Fill mean, medians (n, n_theta), median (n,) and, from zero, shares (n, n_thresholds).
 
     The work space is (7, n_theta * n_bags) and (n_bags,).
-    A record for which no bag counts is left alone. A vote for all thresholds below a score is noted
+    A sample for which no bag counts is left alone. A vote for all thresholds below a score is noted
     at the last of them, half a vote at a tie, and summed up in the end.
     """
     n, n_theta, n_bags = scores.shape

@@ -20,30 +20,16 @@ def reliability_of_bags(
     out_of_bag: NDArray[np.bool_],
     positive: NDArray[np.bool_],
 ) -> Floats:
-    r"""Measure each member on the records its bag left out.
+    r"""Measure each member on the samples that its bag left out; gives (n_theta, n_bags).
 
     With out-of-bag rates TPR and TNR, in which a score of exactly 0 is half right: *accuracy* is
-    the share of right records, *balanced_accuracy* is :math:`(TPR+TNR)/2`, *g_mean* is
-    :math:`\sqrt{TPR\cdot TNR}`, and *auc* is the probability that a positive record scores above
-    a negative one, ties counted half.
+    the share of right samples, *balanced_accuracy* is :math:`(TPR+TNR)/2`, *g_mean* is
+    :math:`\sqrt{TPR\cdot TNR}`, and *auc* is the probability that a positive sample scores above a
+    negative one, ties counted half. NaN where undefined: no sample out of bag, or (all but
+    accuracy) only one class of them.
 
-    Parameters
-    ----------
-    measure : {"accuracy", "balanced_accuracy", "g_mean", "auc"}
-        Name of the measure.
-    scores : ndarray, shape (n_bags, n_theta, n_samples)
-        Scores of the members; used by ``"auc"`` alone.
-    twice_votes : ndarray of uint8, shape (n_bags, n_theta, n_samples)
-        Twice the vote (0, 1 or 2) of each member for each record, 0 for records in the bag.
-    out_of_bag : ndarray of bool, shape (n_bags, n_samples)
-        Which records each bag left out.
-    positive : ndarray of bool, shape (n_samples,)
-        Which records belong to the class of interest.
-
-    Returns
-    -------
-    ndarray, shape (n_theta, n_bags)
-        NaN where undefined: no record out of bag, or (all but accuracy) only one class of them.
+    Scores (used by *auc* alone) and twice the votes (0 in the bag) are (n_bags, n_theta,
+    n_samples), `out_of_bag` is (n_bags, n_samples).
     """
     if measure == "auc":
         return _auc(scores, out_of_bag, positive)
@@ -62,21 +48,11 @@ def reliability_from_counts(
     voted: NDArray[np.int64],
     right_plus: NDArray[np.int64],
 ) -> Floats:
-    """Measure members from counts of their out-of-bag votes; every measure but the AUC.
+    """Measure members from counts of their out-of-bag votes, every measure but the AUC.
 
-    Parameters
-    ----------
-    measure : {"accuracy", "balanced_accuracy", "g_mean"}
-        Name of the measure.
-    n_plus, n_minus : ndarray of int, shape (n_bags,)
-        Records of either class that each bag left out.
-    voted, right_plus : ndarray of int, shape (n_theta, n_bags)
-        Twice the votes for the class of interest, over all these records and over its own.
-
-    Returns
-    -------
-    ndarray, shape (n_theta, n_bags)
-        NaN where undefined.
+    `n_plus` and `n_minus` (n_bags,) are the samples of either class that each bag left out, `voted`
+    and `right_plus` (n_theta, n_bags) twice the votes for the class of interest, over all these
+    samples and over its own.
     """
     right_minus = 2 * n_minus - (voted - right_plus)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -105,18 +81,7 @@ def _auc(scores: Floats, out_of_bag: NDArray[np.bool_], positive: NDArray[np.boo
 
 
 def mean_reliability(values: Floats) -> Floats:
-    """Average the reliability over the bags in which it is defined.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_theta, n_bags)
-        Reliability of every member, NaN in bags where it is undefined.
-
-    Returns
-    -------
-    ndarray, shape (n_theta,)
-        NaN if it is defined in no bag.
-    """
+    """Average the reliability (n_theta, n_bags) over bags where it is defined; NaN if in none."""
     defined = ~np.isnan(values).any(axis=0)
     if not defined.any():
         return np.full(len(values), np.nan)
@@ -124,24 +89,13 @@ def mean_reliability(values: Floats) -> Floats:
 
 
 def weights(reliability: Floats, epsilon: float) -> Floats:
-    r"""Weights :math:`\rho_\theta` of the hyperparameter values.
+    r"""Weights :math:`\rho_\theta` of the hyperparameter values, from their mean reliability.
 
     .. math::
         J=\{\theta: r_\theta\ge\max_l r_l-\varepsilon\},\qquad
         \rho_\theta=\frac{r_\theta 1\{\theta\in J\}}{\sum_{l\in J}r_l}.
 
-    Parameters
-    ----------
-    reliability : ndarray, shape (n_theta,)
-        Mean out-of-bag performance :math:`r_\theta`.
-    epsilon : float
-        Distance to the best that is still kept: 0 keeps the best value and those tied with it,
-        infinity keeps all.
-
-    Returns
-    -------
-    ndarray, shape (n_theta,)
-        Non-negative, sum 1; uniform if no reliability is positive or none is defined.
+    Uniform if no reliability is positive or none is defined.
 
     Examples
     --------

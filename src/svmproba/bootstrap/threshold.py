@@ -1,9 +1,9 @@
 r"""The rate under control (CEBB1): the threshold that gives a class the rate that is asked for.
 
-A record has one *level*: the number that decides its class, positive above the threshold. For vote
+A sample has one *level*: the number that decides its class, positive above the threshold. For vote
 shares the level is the upper weighted median of its scores, because
 :math:`P_t(+|x)\ge\frac12` exactly for the thresholds :math:`t` below that median; for calibrated
-probabilities it is the probability itself. The rate of a class is then the share of its records
+probabilities it is the probability itself. The rate of a class is then the share of its samples
 on the right side of the threshold, and the threshold that reaches a rate is one of their levels: no
 search.
 """
@@ -21,22 +21,17 @@ from svmproba.bootstrap.profile import MAX_THRESHOLDS, Profile
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Distance of a threshold from the score it is set for, as a share of the largest: the record keeps
-#: its side where its score is computed among other records and rounded otherwise.
+#: Distance of a threshold from the score it is set for, as a share of the largest: the sample keeps
+#: its side where its score is computed among other samples and rounded otherwise.
 HAIR = 1e-11
 
 
 class RateCurve(NamedTuple):
-    """What every threshold costs and gains.
+    """What every threshold costs and gains, arrays of one shape.
 
-    Attributes
-    ----------
-    threshold : ndarray, shape (n_thresholds,)
-        Thresholds, increasing; a record is called positive above the threshold.
-    tpr, tnr : ndarray, shape (n_thresholds,)
-        Rates of the positive and the negative class.
-    mse_plus, mse_minus : ndarray, shape (n_thresholds,)
-        Mean squared error of the probability within either class.
+    A sample is called positive above the threshold; thresholds increase. `tpr` and `tnr` are the
+    rates of the classes, `mse_plus` and `mse_minus` the mean squared errors of the probability
+    within them.
     """
 
     threshold: Floats
@@ -47,22 +42,11 @@ class RateCurve(NamedTuple):
 
 
 def level_for_rate(levels: Floats, rate: float) -> float:
-    r"""Level that the wanted share of records reaches, the paper's closed form.
+    r"""Level that a share of the samples of one class reaches, the paper's closed form.
 
-    With :math:`m_{[1]}\ge m_{[2]}\ge\dots` the levels and :math:`k=\lceil\tau n\rceil`, it is
-    :math:`m_{[k]}`; infinite for :math:`k=0`.
-
-    Parameters
-    ----------
-    levels : ndarray, shape (n,)
-        Levels of the records of one class, larger meaning more of that class.
-    rate : float
-        Wanted rate :math:`\tau` in [0, 1].
-
-    Returns
-    -------
-    float
-        A threshold just below it reaches the rate.
+    With :math:`m_{[1]}\ge m_{[2]}\ge\dots` the levels, larger meaning more of the class, and
+    :math:`k=\lceil\tau n\rceil`, it is :math:`m_{[k]}`; infinite for :math:`k=0`. A threshold just
+    below it reaches the rate :math:`\tau`.
 
     Examples
     --------
@@ -78,21 +62,9 @@ def level_for_rate(levels: Floats, rate: float) -> float:
 
 
 def rates_at_threshold(levels: Floats, positive: Bools, threshold: float) -> tuple[float, float]:
-    """Share of the positive records above the threshold, and of the negative ones not above it.
+    """Share of the positive samples above the threshold, and of the negative ones not above it.
 
-    Parameters
-    ----------
-    levels : ndarray, shape (n,)
-        Levels; NaN for a record that is not to be counted.
-    positive : ndarray of bool, shape (n,)
-        Which records belong to the class of interest.
-    threshold : float
-        The threshold.
-
-    Returns
-    -------
-    tpr, tnr : float
-        NaN for a class without records.
+    A level of NaN is not counted; a class without samples has the rate NaN.
     """
     known = ~np.isnan(levels)
     above, below = levels[known & positive] > threshold, levels[known & ~positive] <= threshold
@@ -103,22 +75,7 @@ def rates_at_threshold(levels: Floats, positive: Bools, threshold: float) -> tup
 
 
 def rate_curve(thresholds: Floats, profile: Profile, positive: Bools) -> RateCurve:
-    """Rates and errors of the vote shares at the thresholds of a profile.
-
-    Parameters
-    ----------
-    thresholds : ndarray, shape (n_thresholds,)
-        The thresholds the profile was made with.
-    profile : Profile
-        Of the records.
-    positive : ndarray of bool, shape (n_samples,)
-        Which records belong to the class of interest.
-
-    Returns
-    -------
-    RateCurve
-        NaN throughout for a class without records that can be judged.
-    """
+    """Rates and errors of the vote shares at the thresholds that a profile was made with."""
     known = ~np.isnan(profile.median)
     n_plus = np.count_nonzero(known & positive)
     n_minus = np.count_nonzero(known & ~positive)
@@ -143,32 +100,23 @@ def threshold_for_rate(
     confidence: float | None = None,
     hair: float = 0.0,
 ) -> float:
-    r"""Threshold of the levels that gives a class its rate.
+    """Threshold of the levels that gives a class its rate; a sample is called positive above it.
 
     Parameters
     ----------
-    levels : ndarray, shape (n,)
-        Levels of records of both classes; NaN for a record that is not to be counted.
-    positive : ndarray of bool, shape (n,)
-        Which records belong to the class of interest.
-    sign : {1, -1}
-        Whose rate it is: 1 for the class of interest, -1 for the other one.
-    rate : float
-        The rate.
+    levels, positive : ndarray, shape (n,)
+        Levels of samples of both classes, NaN for one that is not to be counted, and their labels.
+    sign, rate
+        Whose rate it is, 1 for the class of interest and -1 for the other one; the rate.
     neutral : float
-        The threshold in force without any wish.
+        The threshold in force if no rate is asked for.
     exceed : bool
         Whether the threshold only moves in favour of the class, away from `neutral`.
     confidence : float or None
-        None: the rate is reached on these records. A number: the order statistic that guarantees
-        the rate on new records, see `svmproba.bootstrap.guarantee.guaranteed_level`.
+        None: the rate is reached on these samples. A number: the order statistic that guarantees
+        the rate on new samples, see `svmproba.bootstrap.guarantee.guaranteed_level`.
     hair : float, default=0.0
-        Share of the largest level by which the threshold keeps away from the record that sets it.
-
-    Returns
-    -------
-    float
-        A record is called positive above it.
+        Share of the largest level by which the threshold keeps away from the sample that sets it.
 
     Examples
     --------
@@ -184,12 +132,12 @@ def threshold_for_rate(
     of_class = levels[(positive == (sign > 0)) & ~np.isnan(levels)]
     name = "positive" if sign > 0 else "negative"
     if len(of_class) == 0:
-        raise ValueError(f"A rate of {rate:g} needs {name} records, and none can be judged.")
+        raise ValueError(f"A rate of {rate:g} needs {name} samples, and none can be judged.")
     if confidence is None:
         level = level_for_rate(sign * of_class, rate)
     else:
         level = guaranteed_level(sign * of_class, rate, confidence, name)
-    # The next number on the far side keeps the record of that level on the side of its class.
+    # The next number on the far side keeps the sample of that level on the side of its class.
     threshold = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
     return sign * min(sign * threshold, sign * neutral) if exceed else threshold
 
@@ -197,17 +145,7 @@ def threshold_for_rate(
 def calibrated_curve(P: Floats, positive: Bools) -> RateCurve:
     """Rates at thresholds of calibrated probabilities, whose errors do not depend on the threshold.
 
-    Parameters
-    ----------
-    P : ndarray, shape (n_samples,)
-        Probabilities of the class of interest; NaN for a record that is not to be counted.
-    positive : ndarray of bool, shape (n_samples,)
-        Which records belong to it.
-
-    Returns
-    -------
-    RateCurve
-        At most 201 thresholds, just below probabilities evenly spaced by rank.
+    At most 201 thresholds, just below probabilities evenly spaced by rank; NaN is not counted.
     """
     known = ~np.isnan(P)
     P, positive = P[known], positive[known]

@@ -20,23 +20,24 @@ HALF = 0.5 - 0.5 * 10.0**-DECIMALS
 _FLAGS = {"nogil": True, "error_model": "numpy"}
 
 
-def vote_shares(scores: Floats, threshold: float | Floats = 0.0) -> Floats:
+def twice_votes(scores: Floats, threshold: float | Floats = 0.0) -> NDArray[np.uint8]:
+    """Twice the vote of each score: 2 above the threshold, 1 at a tie, 0 below."""
+    twice = (scores > threshold).view(np.uint8)
+    twice += (scores >= threshold).view(np.uint8)
+    return twice
+
+
+def vote_shares(
+    scores: Floats, threshold: float | Floats = 0.0, left_out: NDArray[np.bool_] | None = None
+) -> Floats:
     r"""Share of the bags whose score is above the threshold, ties counted half.
 
     .. math::
         P(+|x,\theta)=\frac1B\sum_b\Big[1\{f_{\theta,b}(x)>t\}+\tfrac12 1\{f_{\theta,b}(x)=t\}\Big]
 
-    Parameters
-    ----------
-    scores : ndarray, shape (..., n_bootstraps)
-        Scores :math:`f_{\theta,b}(x)`, bags along the last axis.
-    threshold : float or ndarray, default=0.0
-        The threshold :math:`t`, or thresholds that go with the shape of the scores.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        Values in [0, 1], multiples of 1 / (2 n_bootstraps).
+    Scores are (n_samples, n_theta, n_bootstraps), or (..., n_bootstraps) where all bags count;
+    `left_out` (n_samples, n_bootstraps) tells which bags count for which sample. Gives
+    (n_samples, n_theta) or (...), NaN for a sample for which no bag counts.
 
     Examples
     --------
@@ -45,11 +46,16 @@ def vote_shares(scores: Floats, threshold: float | Floats = 0.0) -> Floats:
     >>> vote_shares(np.array([[0.3, -1.0, 0.0, 2.0], [-1.0, -2.0, -0.1, -3.0]]))
     array([0.625, 0.   ])
     """
-    twice = (scores > threshold).view(np.uint8)
-    twice += (scores >= threshold).view(np.uint8)
-    n_twice = 2 * scores.shape[-1]
+    twice, n_bags = twice_votes(scores, threshold), scores.shape[-1]
+    n_counted: Any = n_bags
+    if left_out is not None:
+        twice *= left_out.view(np.uint8)[:, np.newaxis]
+        n_counted = np.count_nonzero(left_out, axis=1)[:, np.newaxis]
     # The narrower the sums, the more of them fit into a register.
-    return np.add.reduce(twice, axis=-1, dtype=np.min_scalar_type(n_twice)) / n_twice
+    votes = np.add.reduce(twice, axis=-1, dtype=np.min_scalar_type(2 * n_bags))
+    with np.errstate(invalid="ignore"):
+        shares: Floats = votes / (2 * n_counted)
+    return shares
 
 
 @partial(entry, flags=_FLAGS)
@@ -58,7 +64,7 @@ def _count_votes(
 ) -> None:
     """Fill twice (n, n_theta): two for every score above the threshold, one for every tie."""
     n, n_theta, n_bags = products.shape
-    # Two records at once: every intercept is read from memory for both.
+    # Two samples at once: every intercept is read from memory for both.
     for i in range(0, n, 2):
         j = min(i + 1, n - 1)
         for k in range(n_theta):
@@ -75,30 +81,10 @@ def _count_votes(
 
 
 def product_vote_shares(products: Floats, intercept: Floats, thresholds: Floats) -> Floats:
-    """Vote shares as `vote_shares` gives for products + intercept, in one pass over the products.
+    """Vote shares (n_samples, n_theta) as `vote_shares` gives them for products + intercept.
 
-    Parameters
-    ----------
-    products : ndarray, shape (n_samples, n_theta, n_bootstraps)
-        Scores that lack the intercept.
-    intercept : ndarray, shape (n_theta, n_bootstraps)
-        Intercepts of the members.
-    thresholds : ndarray, shape (n_theta,)
-        The threshold for each hyperparameter value.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_theta)
-        Values in [0, 1], the same to the last bit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.votes import product_vote_shares
-    >>> products = np.array([[[0.3, -1.0, 0.5, 2.0]], [[-1.0, -2.0, -0.1, -3.0]]])
-    >>> product_vote_shares(products, np.array([[0.0, 0.0, -0.5, 0.0]]), np.zeros(1))
-    array([[0.625],
-           [0.   ]])
+    Products are (n_samples, n_theta, n_bootstraps), intercepts (n_theta, n_bootstraps), thresholds
+    (n_theta,). One pass, and the same result to the last bit.
     """
     twice = np.empty(products.shape[:2], dtype=np.int64)
     _count_votes(products, intercept, thresholds, twice)
@@ -108,21 +94,9 @@ def product_vote_shares(products: Floats, intercept: Floats, thresholds: Floats)
 def mix_shares(shares: Floats, weights: Floats) -> Floats:
     r"""Mixture over the hyperparameter values, :math:`P(+|x)=\sum_\theta\rho_\theta P(+|x,\theta)`.
 
-    Rounded to 12 decimals, so that a mixture that is one half (or one) in exact arithmetic is one
-    half (or one) in floating point too, and the threshold at one half does not hang on rounding
-    errors.
-
-    Parameters
-    ----------
-    shares : ndarray, shape (n_theta, n_samples)
-        Vote shares.
-    weights : ndarray, shape (n_theta,)
-        Reliability weights :math:`\rho`, sum 1.
-
-    Returns
-    -------
-    ndarray, shape (n_samples,)
-        Values in [0, 1].
+    Shares are (n_theta, n_samples), weights (n_theta,). Rounded to 12 decimals, so that a mixture
+    that is one half (or one) in exact arithmetic is one half (or one) in floating point too: the
+    decision at one half does not hang on rounding errors.
     """
     return np.round(weights @ shares, DECIMALS)
 
@@ -139,11 +113,11 @@ def tally_block(
     Parameters
     ----------
     scores : ndarray or tensor, shape (n_bags, n_theta, n_samples)
-        Scores of the members on the training records.
+        Scores of the members on the training samples.
     counts : ndarray or tensor of unsigned integers, shape (n_bags, n_samples)
         The bags.
     positive : ndarray of bool, shape (n_samples,)
-        Which records belong to the class of interest.
+        Which samples belong to the class of interest.
     measure : str
         Reliability measure, one of `svmproba.bootstrap.reliability.MEASURES`.
 
@@ -160,7 +134,7 @@ def tally_block(
 
         return tally_tensors(scores, counts, positive=positive, measure=measure)
     out_of_bag = counts == 0
-    twice = (scores > 0).view(np.uint8) + (scores >= 0).view(np.uint8)
+    twice = twice_votes(scores)
     twice *= out_of_bag.view(np.uint8)[:, np.newaxis, :]
     reliability = reliability_of_bags(measure, scores, twice, out_of_bag, positive)
     votes = twice.sum(axis=0, dtype=np.min_scalar_type(2 * len(twice)))  # see `vote_shares`
@@ -168,47 +142,14 @@ def tally_block(
 
 
 def out_of_bag_shares(twice_votes: Floats, counts: NDArray[np.unsignedinteger]) -> Floats:
-    """Vote shares of the training records over the bags that left them out.
+    """Vote shares (n_theta, n_samples) over the bags that left a sample out, from twice the votes.
 
-    Parameters
-    ----------
-    twice_votes : ndarray, shape (n_theta, n_samples)
-        Twice the out-of-bag votes, from `tally_block`.
-    counts : ndarray of unsigned integers, shape (n_bootstraps, n_samples)
-        All bags.
-
-    Returns
-    -------
-    ndarray, shape (n_theta, n_samples)
-        NaN for a record that is in every bag.
+    NaN for a sample that is in every bag.
     """
     n_left_out = len(counts) - np.count_nonzero(counts, axis=0)
     shares = np.full(twice_votes.shape, np.nan)
     np.divide(twice_votes, 2 * n_left_out, out=shares, where=n_left_out > 0)
     return shares
-
-
-def left_out_shares(scores: Floats, left_out: NDArray[np.bool_], threshold: Floats) -> Floats:
-    """Vote shares of records over the bags that left them out, ties counted half.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_samples, n_theta, n_bootstraps)
-        Scores of the members.
-    left_out : ndarray of bool, shape (n_samples, n_bootstraps)
-        Which bags left which record out.
-    threshold : ndarray, shape (n_theta, 1) or (1, 1)
-        Thresholds.
-
-    Returns
-    -------
-    ndarray, shape (n_samples, n_theta)
-        NaN for a record that is in every bag.
-    """
-    twice = (scores > threshold).view(np.uint8) + (scores >= threshold).view(np.uint8)
-    votes = (twice * left_out[:, np.newaxis]).sum(axis=2, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        return votes / (2 * np.count_nonzero(left_out, axis=1)[:, np.newaxis])
 
 
 def two_columns(P: Floats, plus: int) -> Floats:

@@ -15,8 +15,8 @@ from svmproba.cli.costs import Costs
 from svmproba.cli.errors import InputError, in_options
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
-from svmproba.estimators._families import check_class_weights
 from svmproba.estimators._progress import listening
+from svmproba.estimators._setting import check_class_weights
 from svmproba.estimators._validation import check_kernels
 from svmproba.preparation.preprocessing import make_preprocessor
 

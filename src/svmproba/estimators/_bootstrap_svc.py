@@ -2,88 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
 
-from svmproba.bootstrap.bags import draw_bags
-from svmproba.bootstrap.blocks import map_blocks, row_blocks
-from svmproba.bootstrap.members import (
-    Family,
-    Members,
-    Training,
-    fit_members,
-    input_coef,
-    member_scores,
-    member_vote_shares,
-    scores_width,
-)
-from svmproba.bootstrap.profile import profile_records, scales_and_thresholds, scales_of_varying
-from svmproba.bootstrap.reliability import mean_reliability, weights
-from svmproba.bootstrap.threshold import rate_curve
-from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, tally_block, two_columns
-from svmproba.estimators._calibration import CalibrationMixin
-from svmproba.estimators._costs import DecisionMixin
-from svmproba.estimators._families import make_families
-from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
-from svmproba.estimators._little_bootstraps import KERNEL_PARAMETERS, LittleBootstrapMixin
-from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
-from svmproba.estimators._rate_control import RateControlMixin
-from svmproba.estimators._records import check_records
-from svmproba.estimators._summary import SummaryMixin
-from svmproba.estimators._uncertainty import UncertaintyMixin
-from svmproba.estimators._validation import (
-    Floats,
-    TrainingSet,
-    as_generator,
-    check_ensemble_parameters,
-    check_kernels,
-    explain_names_of_svc,
-    training_set,
-    warn_of_doubts,
-)
-from svmproba.solvers.kernels import Rows
-from svmproba.solvers.runtime.devices import resolve_device
-
-THETA = np.dtype(
-    [("C", np.float64), ("gamma", np.float64), ("kernel", "U11"), ("class_weight", np.float64)]
-)
+from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
+from svmproba.bootstrap.members import Members, Training, fit_members
+from svmproba.estimators._calibration import with_calibration
+from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
+from svmproba.estimators._ensemble_classifier import EnsembleClassifier
+from svmproba.estimators._little_bootstraps import fit_little, is_little
+from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators._setting import Setting, set_up
+from svmproba.estimators._validation import explain_names_of_svc
 
 
-class Setting(NamedTuple):
-    """What a fit starts from."""
-
-    data: TrainingSet
-    counts: NDArray[np.uint8]
-    n_redraws: int
-    families: list[Family]
-    Cs: Floats
-    kernel: dict[str, Any]
-    tally: Any
-    progress: FitProgress
-
-
-class BootstrapSVC(
-    CallbackSupportMixin,
-    LittleBootstrapMixin,
-    CalibrationMixin,
-    RateControlMixin,
-    UncertaintyMixin,
-    DecisionMixin,
-    SummaryMixin,
-    ClassifierMixin,
-    BaseEstimator,
-):
+@document_parameters
+class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     r"""Support vector machines on bootstrap bags whose vote shares are probabilities (EBB).
 
     For every hyperparameter value :math:`\theta\in\Theta` and every bag :math:`b=1,\dots,B` one
-    SVM is fitted on the bag, with score :math:`f_{\theta,b}`, and measured on the records that
+    SVM is fitted on the bag, with score :math:`f_{\theta,b}`, and measured on the samples that
     the bag left out. With :math:`r_\theta` the mean of that measure over the bags,
 
     .. math::
@@ -94,75 +34,26 @@ class BootstrapSVC(
     :math:`\rho_\theta=r_\theta/\sum_{l\in J}r_l` [1]_. All values share the same bags.
 
     That probability says how stable the sign of the score is under resampling. It is not an
-    estimate of :math:`P(y=+|x)`: with more and more records it tends to 0 or 1 on either side of
+    estimate of :math:`P(y=+|x)`: with more and more samples it tends to 0 or 1 on either side of
     the boundary. ``calibration="auto"`` gives such an estimate instead, from the same bags and
-    without a record held out: a link from the mean scores
+    without a sample held out: a link from the mean scores
 
     .. math:: s(x)=\sum_\theta\rho_\theta\frac1B\sum_b\frac{f_{\theta,b}(x)}{\sigma_\theta}
 
-    to probabilities, fitted on the same means over the bags that left a record out. Columns should
+    to probabilities, fitted on the same means over the bags that left a sample out. Columns should
     have comparable scales, see :class:`~sklearn.preprocessing.StandardScaler`.
 
     Parameters
     ----------
-    Cs : float, array-like or None, default=None
-        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`. They are used in increasing
-        order, each once. None: the paper's :math:`2^{-5},2^{-4},\dots,2^5`.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, default="linear"
-        Kernel, or a list of kernels among the first four, each of which is used with all values of
-        C. ``"auto"`` is ``["linear", "rbf"]``. With ``"precomputed"``, X is the matrix of kernel
-        values with the training records.
-    gammas : {"scale", "auto"}, float or list of these, default="scale"
-        Values of gamma for the kernels rbf, poly and sigmoid, in increasing order, each once.
-        ``"scale"`` is ``1 / (n_features * X.var())`` and ``"auto"`` is ``1 / n_features``.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    n_bootstraps : int, default=500
-        Number of bags B.
+    {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps}
     resample : {"bootstrap", "blb"}, default="bootstrap"
         How bags are drawn. ``"blb"``: the bag of little bootstraps [2]_, for tables that are too
-        large for memory or time. A member sees a subset of ``n ** subset_exponent`` records with
+        large for memory or time. A member sees a subset of ``n ** subset_exponent`` samples with
         counts that sum to n, so that C means the same. X and y may then be dask tables.
     subset_exponent : float, default=0.7
         Size of the subsets, in [0.5, 1].
-    epsilon : float, default=inf
-        How far below the best reliability a value of :math:`\theta` may be and still take part.
-        0 keeps the best value (and those tied with it), ``inf`` keeps all.
-    reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
-        Out-of-bag measure :math:`r`. Accuracy rewards the constant classifier when one class is
-        rare; prefer another beyond 80 : 20.
-    calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
-            "venn_abers", "stack"}, default=None
-        Link from out-of-bag scores to probabilities, see `svmproba.links`. None: the vote shares
-        are the probabilities. ``"auto"`` is a convex combination of many links, weighted by their
-        cross-fitted Brier score, see :class:`~svmproba.links.AutoLink`.
-    pos_label : label or None, default=None
-        The class of interest, counted as positive when :math:`P=\frac12`. None: the larger label.
-    class_weight : dict, "balanced", None, list of these or "auto", default=None
-        Factor on C for each class, as in :class:`~sklearn.svm.SVC`; with a list every bag is fitted
-        once for each entry. ``"auto"`` is ``[None, "balanced"]`` where the rarer class has less
-        than 30 % of the records, else None. SVMs without weights may give all records the same
-        score where a class is rare.
-    tol : float, default=1e-3
-        Relative duality gap that every member must reach.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records, where kernels are not exact; None: 300.
-        From 400 on another method fits the members, which may miss `tol` at large C.
-    device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
-        Where to fit the members and to score records. ``"cpu"``: compiled code, `n_jobs` threads.
-        ``"cuda"``: all members at once on a GPU, by torch; ``"torch"``: the same on torch's CPU,
-        for tests. ``"auto"``: a GPU if torch sees one, else ``"cpu"``. Members meet `tol`
-        everywhere, but are not the same to the last digit. Predictions may be made elsewhere than
-        the fit, after ``set_params(device=...)``. Fitted on the CPU in any case: wide rows (400
-        columns and more, as of exact kernels), and the members of ``resample="blb"``.
-    n_jobs : int or None, default=None
-        Number of jobs, as in joblib. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Draws the bags and the landmarks.
-    verbose : int, default=0
-        Positive: print the progress of `fit` to stderr.
+    {epsilon, reliability, calibration, pos_label, class_weight/ensemble, tol, n_components}
+    {device, n_jobs, random_state, verbose}
 
     Attributes
     ----------
@@ -181,7 +72,7 @@ class BootstrapSVC(
     duality_gap_ : ndarray, shape (n_theta, n_bootstraps)
         Relative duality gap of every member, a bound on how far it is from the optimum.
     counts_ : ndarray of uint8, shape (n_bootstraps, n_samples)
-        The bags: how often each record was drawn.
+        The bags: how often each sample was drawn.
     n_redraws_ : int
         Bags that were drawn again because they lacked a class.
     reliability_ : ndarray, shape (n_theta,)
@@ -189,20 +80,20 @@ class BootstrapSVC(
     weights_ : ndarray, shape (n_theta,)
         Weights :math:`\rho_\theta`, sum 1.
     oob_proba_ : ndarray, shape (n_samples, 2)
-        Probabilities of the training records from the bags that left them out, columns as
-        `classes_`; NaN for a record that was in every bag or has weight 0. Calibrated ones went
+        Probabilities of the training samples from the bags that left them out, columns as
+        `classes_`; NaN for a sample that was in every bag or has weight 0. Calibrated ones went
         into the fit of the link, a slight optimism.
     oob_score_, oob_tpr_, oob_tnr_ : float
-        Accuracy of the decisions by ``oob_proba_`` over the records where they are
+        Accuracy of the decisions by ``oob_proba_`` over the samples where they are
         defined, and within the class of interest and the other class.
     oob_scores_ : ndarray, shape (n_theta, n_samples)
-        Mean score of every training record over the bags that left it out.
+        Mean score of every training sample over the bags that left it out.
     oob_median_ : ndarray, shape (n_samples,)
-        Upper weighted median of those scores over bags and hyperparameter values: the record is
+        Upper weighted median of those scores over bags and hyperparameter values: the sample is
         called positive, out of bag, at every ``threshold_`` below it.
     score_scales_ : ndarray, shape (n_theta,)
         Scales :math:`\sigma_\theta`, the median size of the out-of-bag scores. Infinite where the
-        mean scores of all records are alike, as where a class is rare: such values of
+        mean scores of all samples are alike, as where a class is rare: such values of
         :math:`\theta` have no part in a link.
     calibrator_ : link or None
         The fitted link.
@@ -213,11 +104,13 @@ class BootstrapSVC(
     costs_ : dict of str to float, or None
         The costs of `with_costs` that decide, by the names of its arguments.
     guarantee_ : str
-        What is guaranteed of the rates on new records, in one sentence.
+        What is guaranteed of the rates on new samples, in one sentence.
     oob_records_ : ndarray of int, shape (n_held_out,), or None
-        With ``resample="blb"``, the records held out of all subsets: `counts_`, `oob_proba_` and
-        all other attributes with one entry a record are about them, in this order. None: they are
-        about all records.
+        With ``resample="blb"``, the samples held out of all subsets: `counts_`, `oob_proba_` and
+        all other attributes with one entry a sample are about them, in this order. None: they are
+        about all samples.
+    ensemble_ : FittedEnsemble
+        The members and all other arrays of the fit, see `svmproba.bootstrap.fitted`.
     n_subsets_, subset_size_ : int
         With ``resample="blb"``, how many subsets there are, and their size.
     n_features_in_ : int
@@ -227,22 +120,22 @@ class BootstrapSVC(
 
     Notes
     -----
-    `sample_weight` is a price, not a count: it multiplies C for its record, and bags are drawn
-    from the records with positive weight, each with the same probability. A record of weight 2
-    therefore is not the same as two records: two would be drawn independently.
+    `sample_weight` is a price, not a count: it multiplies C for its sample, and bags are drawn
+    from the samples with positive weight, each with the same probability. A sample of weight 2
+    therefore is not the same as two samples: two would be drawn independently.
 
-    There is no ``decision_function``: the label is the threshold of the probability, and no single
-    score has the same order as the vote shares. `score_samples_array` gives the members' scores.
+    There is no ``decision_function``: the label follows from the probability, and no single score
+    has the same order as the vote shares. `member_scores` gives the scores of the members.
 
     ``resample="blb"`` rests on more than the bootstrap does: subsets must be large enough for the
-    score to be about normal and unbiased in them (many more records than columns, both classes in
+    score to be about normal and unbiased in them (many more samples than columns, both classes in
     numbers, no classes that separate), because the members of each are moved to the mean of all
     subsets and only their spread is kept, see `svmproba.bootstrap.little`. It is worse than the
-    bootstrap on tables below about 10 000 records, where classes are rare or nearly separable, and
-    in its centre, which knows the records of the subsets and no others. Everything out of bag is
-    measured on records held out, a fifth of them and 50 000 at most. The kind ``"sampling"`` of
+    bootstrap on tables below about 10 000 samples, where classes are rare or nearly separable, and
+    in its centre, which knows the samples of the subsets and no others. Everything out of bag is
+    measured on samples held out, a fifth of them and 50 000 at most. The kind ``"sampling"`` of
     `predict_proba_interval` takes the spread of the bags for that of training sets. Of a dask table
-    the drawn records alone are collected; `fit` trusts that the others are like them, NaN included.
+    the drawn samples alone are collected; `fit` trusts that the others are like them, NaN included.
 
     References
     ----------
@@ -318,235 +211,42 @@ class BootstrapSVC(
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Training records; their kernel values (n_samples, n_samples) if precomputed. With
+            Training samples; their kernel values (n_samples, n_samples) if precomputed. With
             ``resample="blb"`` also a dask DataFrame or array, which is read twice, partition by
             partition.
         y : array-like, shape (n_samples,)
-            Labels, two classes with at least two records each; of dask and partitioned as X if X
+            Labels, two classes with at least two samples each; of dask and partitioned as X if X
             is.
         sample_weight : array-like, shape (n_samples,), optional
-            Factor on C for each record; a record of weight 0 counts as absent.
+            Factor on C for each sample; a sample of weight 0 counts as absent.
 
         Returns
         -------
         self : BootstrapSVC
             Fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
-
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> BootstrapSVC:
-        if self._is_little():
-            fields, members, training, held_out = self._fit_little(X, y, sample_weight)
-            setting = Setting(*fields)
-            self._settle(setting, members, training)
-            self.oob_records_ = held_out
-            warn_of_doubts(self)
-            setting.progress.finish()
-            return self
-        setting = self._set_up(X, y, sample_weight)
-        members, training = fit_members(
-            setting.data.X,
-            setting.data.positive,
-            setting.counts,
-            kernel=setting.kernel,
-            families=setting.families,
-            Cs=setting.Cs,
-            weight=setting.data.weight,
-            tol=self.tol,
-            tally=setting.tally,
-            n_jobs=self.n_jobs,
-            report=setting.progress,
-            device=self.device,
-        )
-        self._settle(setting, members, training)
-        warn_of_doubts(self)
-        setting.progress.finish()
+        self._fit(X, y, sample_weight)
         return self
 
-    def _set_up(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, passes: int = 1
-    ) -> Setting:
-        """Check parameters and data, draw the bags; each will be reported `passes` times."""
-        Cs = check_ensemble_parameters(self)
-        refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
-        rows, labels = check_records(self, X, y, order="C")
-        pairwise = "precomputed" in check_kernels(self.kernel)
-        data = training_set(rows, labels, sample_weight, None, self.pos_label, pairwise=pairwise)
-        n_plus = int(data.positive.sum())
-        families = make_families(self, data, (len(data.positive) - n_plus, n_plus))
-        rng = as_generator(self.random_state)
-        counts, n_redraws = draw_bags(self.n_bootstraps, data.positive, rng)
-        n_bags, metadata = passes * len(families) * len(counts), {"sample_weight": sample_weight}
-        progress = FitProgress(self, n_bags, X=rows, y=labels, metadata=metadata)
-        kernel = {name: getattr(self, name) for name in KERNEL_PARAMETERS} | {"rng": rng}
-        tally = partial(tally_block, positive=data.positive, measure=self.reliability)
-        return Setting(data, counts, n_redraws, families, Cs, kernel, tally, progress)
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        if is_little(self):
+            setting, members, training = fit_little(self, X, y, sample_weight)
+            self.n_subsets_, self.subset_size_ = setting.subsets
+        else:
+            setting = set_up(self, X, y, sample_weight)
+            data = setting.data
+            members, training = fit_members(
+                data.X, data.positive, setting.counts, **setting.options
+            )
+        self._settle(setting, members, training)
+        warn_of_gaps(self.duality_gap_, self.tol, stacklevel=4)
+        warn_of_bags(self.ensemble_, self.reliability)
+        setting.progress.finish()
 
     def _settle(self, setting: Setting, members: Members, training: Training) -> None:
-        """Keep the members, weigh the hyperparameter values, summarise the out-of-bag scores."""
-        data, counts = setting.data, setting.counts
-        self._members, self._plus, self._present = members, data.plus, data.present
+        """Keep the labels and the ensemble of a fit."""
+        data = setting.data
+        self._plus, self._present = data.plus, data.present
         self.classes_, self.pos_label_ = data.classes, data.classes[data.plus]
-        grid = [
-            (C, family.gamma, family.kernel, family.factors[1] / family.factors[0])
-            for family in setting.families
-            for C in setting.Cs
-        ]
-        self.thetas_ = np.array(grid, dtype=THETA)
-        self.intercept_, self.duality_gap_ = members.intercept, training.gap
-        self.counts_, self.n_redraws_ = data.spread(counts, 0), setting.n_redraws
-        self.oob_records_ = None
-        self._positive = data.spread(data.positive, False)
-        self.reliability_ = mean_reliability(training.reliability)
-        self.weights_ = weights(self.reliability_, self.epsilon)
-        P = mix_shares(out_of_bag_shares(training.twice_votes, counts), self.weights_)
-        self._summarise(data, counts, P)
-
-    def _summarise(self, data: TrainingSet, counts: NDArray[np.uint8], P: Floats) -> None:
-        """Note what the out-of-bag scores say of records, thresholds and probabilities."""
-        where = (self.n_jobs, self.device)
-        self.score_scales_, thresholds = scales_and_thresholds(
-            self._members, data.X, counts, *where
-        )
-        profile = profile_records(
-            self._members,
-            data.X,
-            self.weights_,
-            counts=counts,
-            positive=data.positive,
-            thresholds=thresholds,
-            n_jobs=self.n_jobs,
-            device=self.device,
-        )
-        self.oob_scores_ = data.spread(profile.mean, np.nan)
-        self.score_scales_ = scales_of_varying(self.score_scales_, profile.mean)
-        self.oob_median_ = data.spread(profile.median, np.nan)
-        self._oob_medians = data.spread(profile.medians, np.nan)
-        self._vote_curve = rate_curve(thresholds, profile, data.positive)
-        self._vote_P = data.spread(P, np.nan)
-        self._calibrate(self.calibration)
-
-    @property
-    def coef_(self) -> Floats:
-        """Coefficients of the members, for the linear kernel only."""
-        if any(feature_map.kernel != "linear" for feature_map in self._members.feature_maps):
-            raise AttributeError("coef_ is only available with kernel='linear'.")
-        return input_coef(self._members)
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probabilities of both classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Records.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, 2)
-            Columns as `classes_`; rows sum to one. For a dask table a dask array, which reads one
-            partition after the other when it is computed.
-        """
-        if is_lazy(X):
-            check_is_fitted(self, "intercept_")
-            return map_partitions(self, "predict_proba", X, 2, np.float64)
-        rows = self._check_new(X)
-        if self.calibrator_ is None:
-            P = mix_shares(self._vote_shares(rows), self.weights_)
-        else:
-            P = self._calibrated(rows)
-        if self._jackknife is not None:
-            P = self._obey_jackknife(rows, P)
-        return two_columns(P, self._plus)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels: the class of interest where its probability is at least ``proba_threshold_``.
-
-        The threshold is one half unless `with_rate` or `with_costs` moved it.
-
-        Parameters
-        ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Records.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-            Labels; a dask array for a dask table.
-        """
-        if is_lazy(X):
-            check_is_fitted(self, "intercept_")
-            return map_partitions(self, "predict", X, None, self.classes_.dtype)
-        chosen = self.predict_proba(X)[:, self._plus] >= self.proba_threshold_
-        return self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
-
-    def vote_shares(self, X: ArrayLike) -> Floats:
-        r"""Probability of the class of interest for each hyperparameter value.
-
-        Parameters
-        ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Records.
-
-        Returns
-        -------
-        ndarray, shape (n_theta, n_samples)
-            Vote shares :math:`P(+|x,\theta)` at ``threshold_``.
-        """
-        return self._vote_shares(self._check_new(X))
-
-    def _vote_shares(self, rows: Rows) -> Floats:
-        threshold = np.reshape(self.threshold_, (-1, 1))
-        device = resolve_device(self.device)
-        if device is not None:
-            from svmproba.bootstrap.on_device import device_vote_shares
-
-            return device_vote_shares(self._members, rows, threshold, device).T
-
-        def block_shares(block: slice) -> Floats:
-            return member_vote_shares(self._members, rows[block], threshold)
-
-        return np.concatenate(map_blocks(block_shares, self._blocks(rows), self.n_jobs)).T
-
-    def score_samples_array(self, X: ArrayLike) -> Iterator[tuple[slice, Floats]]:
-        r"""Scores :math:`f_{\theta,b}(x)` of all members, block by block of records.
-
-        Parameters
-        ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Records.
-
-        Yields
-        ------
-        block : slice
-            Which records these are.
-        scores : ndarray, shape (n_theta, n_bootstraps, n_records_of_the_block)
-            Their scores; a block takes about 16 MiB.
-        """
-        rows = self._check_new(X)
-        return (
-            (block, np.moveaxis(member_scores(self._members, rows[block]), 0, -1))
-            for block in self._blocks(rows)
-        )
-
-    def _check_new(self, X: ArrayLike) -> Rows:
-        check_is_fitted(self, "intercept_")
-        refuse_lazy(X, "predict_proba and predict take it by partitions, X.compute() collects it")
-        # Blocks are turned into float64 one by one: a float32 table is not copied as a whole.
-        dtypes = [np.float64, np.float32]
-        rows: Rows = check_records(self, X, dtype=dtypes, reset=False)
-        if self._present is not None and self._members.feature_maps[0].kernel == "precomputed":
-            rows = rows[:, self._present]
-        return rows
-
-    def _blocks(self, rows: Rows) -> list[slice]:
-        return row_blocks(rows.shape[0], rows.shape[1] + scores_width(self._members))
-
-    def __sklearn_tags__(self) -> Tags:
-        """Two classes; sparse rows; pairwise with a precomputed kernel."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.sparse = not pairwise
-        tags.input_tags.pairwise = pairwise
-        return tags
+        ensemble = setting.settle(self, members, training)
+        self.ensemble_ = with_calibration(ensemble, self.calibration)

@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._constrained_svc import FLOORS
-from svmproba.estimators._progress import with_callbacks
+from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
+from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators._setting import set_up
 from svmproba.estimators._validation import check_number, check_option, explain_names_of_svc
 from svmproba.solvers.constrained.single import EFFORT
 
 
+@document_parameters
 class ConstrainedBootstrapSVC(BootstrapSVC):
     r"""Bootstrap ensemble of constrained SVMs (CEBB2).
 
@@ -25,60 +29,23 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     constrained SVM of :class:`ConstrainedSVC`: the rates on the bag itself, counted by margins of
     at least 1, have a floor under them [1]_. Votes are counted at 0, weights come from out-of-bag
     performance as before, and calibration, intervals, `decide` and `with_rate` work as there.
-    Without a floor it is :class:`BootstrapSVC` to the last vote.
+    Without a floor it is :class:`BootstrapSVC` to the last vote. The paper's constrained objective
+    has no :math:`\frac12`, so that its C is twice this one.
 
-    The floor holds in every bag, not out of bag and not for new records; ``oob_tpr_`` and
+    The floor holds in every bag, not out of bag and not for new samples; ``oob_tpr_`` and
     ``oob_tnr_`` tell those rates. Every member is strictly feasible, and
     ``duality_gap_`` tells how far it can be from the optimum of its mixed-integer problem.
 
     Parameters
     ----------
-    min_tpr : float or None, default=None
-        Floor under the rate of the class of interest in every bag.
-    min_tnr : float or None, default=None
-        Floor under the rate of the other class.
-    min_accuracy : float or None, default=None
-        Floor under the share of right records.
+    {min_tpr, min_tnr, min_accuracy}
     effort : {"fast", "default", "thorough"}, default="default"
         Convex problems that the search may solve for one member.
-    Cs : float, array-like or None, default=None
-        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`; None: the paper's
-        :math:`2^{-5},\dots,2^5`. The paper's constrained objective has no :math:`\frac12`, so that
-        its C is twice this one.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, default="linear"
-        Kernel or kernels, as in :class:`BootstrapSVC`.
-    gammas : {"scale", "auto"}, float or list of these, default="scale"
-        Values of gamma for the kernels rbf, poly and sigmoid.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    n_bootstraps : int, default=500
-        Number of bags B.
-    epsilon : float, default=inf
-        How far below the best reliability a value of :math:`\theta` may be and still take part.
-    reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
-        Out-of-bag measure of a hyperparameter value. A floor under one class costs accuracy:
-        ``"g_mean"`` weighs both classes alike.
-    calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
-            "venn_abers", "stack"}, default=None
-        Link from out-of-bag scores to probabilities.
-    pos_label : label or None, default=None
-        The class of interest. None: the larger label.
+    {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
+    {pos_label}
     tol : float, default=1e-3
-        Relative duality gap of the plain SVMs from which the members start.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records; None: 300.
-    device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
-        Where to fit the plain SVMs from which the members start, and to score records. The members
-        of tables of more than 400 000 numbers a bag are fitted there too, by rising penalties as
-        on the CPU; those of smaller tables are searched for on the CPU, which finds better ones.
-    n_jobs : int or None, default=None
-        Number of jobs, as in joblib. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Draws the bags, the landmarks and the starts of the search.
-    verbose : int, default=0
-        Positive: print the progress of `fit` to stderr.
+        Relative duality gap of the SVMs without floors from which the search starts.
+    {n_components, device, n_jobs, random_state, verbose}
 
     Attributes
     ----------
@@ -173,11 +140,11 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Training records; their kernel values (n_samples, n_samples) if precomputed.
+            Training samples; their kernel values (n_samples, n_samples) if precomputed.
         y : array-like, shape (n_samples,)
-            Labels, two classes with at least two records each.
+            Labels, two classes with at least two samples each.
         sample_weight : array-like, shape (n_samples,), optional
-            Multiplicity of each record in the price and in the rates of a bag; a record of weight
+            Multiplicity of each sample in the price and in the rates of a bag; a sample of weight
             0 counts as absent.
 
         Returns
@@ -235,32 +202,26 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
         floors = [[check_floor(name, wish.get(name)) for name in FLOORS] for wish in wishes]
-        setting = models[0]._set_up(X, y, sample_weight, passes=2)
-        rng = setting.kernel["rng"]
+        setting = set_up(models[0], X, y, sample_weight, passes=2)
+        rng = setting.options["kernel"]["rng"]
         fits = fit_constrained_members(
             setting.data.X,
             setting.data.positive,
             setting.counts,
-            kernel=setting.kernel,
-            families=setting.families,
-            Cs=setting.Cs,
             floors=np.array(floors),
-            weight=setting.data.weight,
             effort=self.effort,
-            tol=self.tol,
-            tally=setting.tally,
-            n_jobs=self.n_jobs,
-            report=setting.progress,
-            device=self.device,
             # A child: the bags and landmarks are those of `BootstrapSVC` with the same state.
             seed=int(rng.spawn(1)[0].integers(2**31)),
+            **setting.options,
         )
         seen = {name: getattr(models[0], name) for name in SEEN if hasattr(models[0], name)}
-        for model, fit in zip(models, fits, strict=True):
-            for name, value in seen.items():
-                setattr(model, name, value)
+        for model, floor, fit in zip(models, floors, fits, strict=True):
+            model.__dict__.update(seen)
             model._settle(setting, fit.members, fit.training)
             model._note_quality(fit)
+            if not any(floor):
+                warn_of_gaps(model.duality_gap_, model.tol, stacklevel=4)
+            warn_of_bags(model.ensemble_, model.reliability)
         setting.progress.finish()
 
     def _note_quality(self, fit: FloorFit) -> None:

@@ -1,4 +1,4 @@
-"""One SVM whose rates on the training records have a floor under them (CSVM)."""
+"""One SVM whose rates on the training samples have a floor under them (CSVM)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba.estimators._floor_messages import clash_message, margin_rates, scale_advice
+from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
+from svmproba.estimators._training_set import training_set
 from svmproba.estimators._validation import (
     Floats,
     as_generator,
@@ -20,7 +22,6 @@ from svmproba.estimators._validation import (
     check_gammas,
     check_number,
     check_option,
-    training_set,
 )
 from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.floors import RULES, sample_floor
@@ -39,8 +40,9 @@ FLOORS = ("min_tpr", "min_tnr", "min_accuracy")
 DEFAULT_SECONDS = 60.0
 
 
+@document_parameters
 class ConstrainedSVC(ClassifierMixin, BaseEstimator):
-    r"""Support vector machine with floors under its rates on the training records.
+    r"""Support vector machine with floors under its rates on the training samples.
 
     .. math::
         \min_{w,b,\xi,\zeta}\ \tfrac12\|w\|^2+C\sum_i\xi_i\quad\text{s.t.}\quad
@@ -48,7 +50,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         \frac{\sum_{i\in G}\zeta_i}{|G|}\ge\lambda_G,
 
     with a floor :math:`\lambda` under the true positive rate, the true negative rate or the
-    accuracy [1]_. As in the paper a record counts as right only where its margin is at least 1,
+    accuracy [1]_. As in the paper a sample counts as right only where its margin is at least 1,
     so the rate of right signs is at least as high. The paper's objective has no
     :math:`\frac12`: its C is twice this one.
 
@@ -61,43 +63,28 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     ----------
     C : float, default=1.0
         Price of slack, on the scale :math:`\frac12\|w\|^2+C\sum\xi`.
-    min_tpr : float or None, default=None
-        Floor under the rate of the class of interest.
-    min_tnr : float or None, default=None
-        Floor under the rate of the other class.
-    min_accuracy : float or None, default=None
-        Floor under the share of right records.
+    {min_tpr, min_tnr, min_accuracy}
     confidence : float or None, default=None
-        None: the floors are rates of the sample. A number in (0, 1): they are rates wanted of the
-        population, and the sample must do so much better that a test would believe in them. The
-        test presumes a classifier fixed before it saw the records, which this one is not: the
-        confidence is nominal.
+        None: the floors are rates of the sample. A number in (0, 1): they are rates of the
+        population, and the rates of the sample must be so much higher that a test at this
+        confidence accepts them. The test presumes a classifier fixed before it saw the samples,
+        which this one is not: the confidence is nominal.
     confidence_rule : {"exact", "hoeffding"}, default="exact"
         That test: by the binomial distribution, or by Hoeffding's inequality.
     solver : {"search", "bb", "scip", "gurobi", "cplex"}, default="search"
         Search alone, our branch and bound, or a mixed-integer solver started from our solution.
     effort : {"fast", "default", "thorough"}, default="default"
-        Convex problems that the search may solve, 20, 10 000 or 40 000: with 900 records of 61
-        columns some 0.02, 3 and 12 s. The result does not depend on the machine's speed.
+        Convex problems that the search may solve, 20, 10 000 or 40 000: with 900 samples of 61
+        columns some 0.02, 3 and 12 s. The result does not depend on the speed of the computer.
     bound : {"svm", "quantile", "bb"}, default="svm"
         Lower bound of the optimum with ``solver="search"``: the plain SVM, which costs nothing, the
         first node of the branch and bound, or all of it.
     time_limit : float or None, default=None
         Seconds for the branch and bound, or for the other solvers (None: 60).
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
-        Kernel. With ``"precomputed"``, X is the matrix of kernel values with the training records.
+    {kernel}
     gamma : {"scale", "auto"} or float, default="scale"
         Parameter of the kernels rbf, poly and sigmoid.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records; None: 300.
-    pos_label : label or None, default=None
-        The class of interest. None: the larger label.
-    random_state : int, RandomState instance or None, default=None
-        Draws the starts of the search and the landmarks.
+    {degree, coef0, n_components, pos_label, random_state}
 
     Attributes
     ----------
@@ -115,9 +102,9 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Whether the solution is proven to be optimal: ``optimality_gap_`` is at most 1e-6, or 1e-4
         where another solver than ours has proven it, within its own tolerances.
     satisfied_ : ndarray of bool, shape (n_samples,)
-        Records with a margin of at least 1; False for records of weight 0.
+        Samples with a margin of at least 1; False for samples of weight 0.
     rates_ : dict
-        Rates ``"tpr"``, ``"tnr"`` and ``"accuracy"`` of the training records, counted by margins.
+        Rates ``"tpr"``, ``"tnr"`` and ``"accuracy"`` of the training samples, counted by margins.
     floors_ : dict
         The floors in force on the sample.
     n_solves_ : int
@@ -190,17 +177,17 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConstrainedSVC:
-        """Find the machine.
+        """Find the SVM.
 
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Training records; their kernel values (n_samples, n_samples) if precomputed. Sparse
+            Training samples; their kernel values (n_samples, n_samples) if precomputed. Sparse
             ones are stored densely by the search.
         y : array-like, shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like, shape (n_samples,), optional
-            Multiplicities: a record of weight 2 counts as two, in the price and in the rates.
+            Multiplicities: a sample of weight 2 counts as two, in the price and in the rates.
 
         Returns
         -------
@@ -299,12 +286,12 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         return coef
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Score of every record, positive for ``classes_[1]``.
+        """Score of every sample, positive for ``classes_[1]``.
 
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Records.
+            Samples.
 
         Returns
         -------
@@ -324,7 +311,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Records.
+            Samples.
 
         Returns
         -------

@@ -5,27 +5,43 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.estimators._validation import Floats
 
 Cost = float | ArrayLike
-Model = TypeVar("Model", bound="DecisionMixin")
 
 #: Names of the costs, and what they are where nobody gave any.
 COSTS = {"tp_cost": 0.0, "tn_cost": 0.0, "fn_cost": 1.0, "fp_cost": 1.0}
+NO_GUARANTEE_BY_COSTS = "No guarantee: the threshold follows from costs, and no rate was asked for."
+
+
+class Decider(Protocol):
+    """What decisions need to know of a fitted classifier."""
+
+    @property
+    def classes_(self) -> NDArray[Any]: ...
+    @property
+    def costs_(self) -> dict[str, float] | None: ...
+    @property
+    def _plus(self) -> int: ...
+    def _is_calibrated(self) -> bool: ...
+    def _decided_by(self: Model, costs: Mapping[str, float]) -> Model: ...
+    def predict_proba(self, X: ArrayLike) -> Floats: ...
+
+
+Model = TypeVar("Model", bound=Decider)
+Copied = TypeVar("Copied")
 
 
 class DecisionMixin:
     """Methods `with_costs` and `decide` of a classifier with two classes and probabilities."""
-
-    classes_: NDArray[Any]
-    costs_: dict[str, float] | None
-    proba_threshold_: float
 
     def with_costs(
         self: Model,
@@ -92,29 +108,19 @@ class DecisionMixin:
             raise ValueError(
                 f"Costs of misses and false alarms need two classes, got {len(self.classes_)}."
             )
-        self._warn_of_votes()
-        other = copy.copy(self)
+        warn_of_votes(self)
         given = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
-        other._set_costs(given)
+        return self._decided_by(given)
+
+    def _decided_by(self: Copied, costs: Mapping[str, float]) -> Copied:
+        """Copy with costs and their threshold as plain attributes."""
+        other = copy.copy(self)
+        known = {name: float(cost) for name, cost in costs.items()}
+        vars(other).update(proba_threshold_=float(cost_threshold(costs)), costs_=known)
         return other
 
-    def _set_costs(self: Any, costs: dict[str, float]) -> None:
-        """Let costs decide, see `with_costs`."""
-        self.proba_threshold_ = float(cost_threshold(costs))
-        self.costs_ = {name: float(cost) for name, cost in costs.items()}
-
-    def _warn_of_votes(self: Any) -> None:
-        if not self._is_calibrated():
-            warnings.warn(
-                "Expected costs from vote shares are not expectations: a vote share tells how "
-                "stable the sign of the score is, not how probable the label is. Fit with "
-                "calibration='auto'.",
-                UserWarning,
-                stacklevel=3,
-            )
-
     def decide(
-        self: Any,
+        self: Decider,
         X: ArrayLike,
         *,
         tp_cost: Cost | None = None,
@@ -125,7 +131,7 @@ class DecisionMixin:
     ) -> NDArray[Any] | tuple[NDArray[Any], Floats]:
         r"""Labels of least expected cost.
 
-        With :math:`p=P(+|x)`, calling a record positive costs
+        With :math:`p=P(+|x)`, calling a sample positive costs
         :math:`p\,c_{TP}+(1-p)\,c_{FP}` on average, calling it negative
         :math:`p\,c_{FN}+(1-p)\,c_{TN}`; the cheaper label is chosen, the class of interest where
         both cost the same [1]_. The threshold of `with_rate` plays no part.
@@ -133,13 +139,13 @@ class DecisionMixin:
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Records.
+            Samples.
         tp_cost, tn_cost, fn_cost, fp_cost : float or array-like of shape (n_samples,), optional
-            Cost of a positive record called positive, a negative one called negative, a positive
+            Cost of a positive sample called positive, a negative one called negative, a positive
             one called negative, and a negative one called positive. None: that of `with_costs`;
             where the model has no costs, 0 for right calls and 1 for wrong ones. A gain is a
             negative cost of a right call; ``fn_cost`` and ``fp_cost`` must not be negative, and
-            together exceed ``tp_cost + tn_cost``, or equal it for single records.
+            together exceed ``tp_cost + tn_cost``, or equal it for single samples.
         return_cost : bool, default=False
             Whether to give the expected cost of every decision too.
 
@@ -173,7 +179,7 @@ class DecisionMixin:
         True
         """
         P = self.predict_proba(X)[:, self._plus]
-        self._warn_of_votes()
+        warn_of_votes(self)
         own = COSTS if self.costs_ is None else self.costs_
         given = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
         costs = {name: own[name] if cost is None else cost for name, cost in given.items()}
@@ -182,21 +188,36 @@ class DecisionMixin:
         return (labels, expected_cost(P, chosen, costs)) if return_cost else labels
 
 
+def warn_of_votes(model: Decider) -> None:
+    """Warn a caller's caller who takes vote shares for probabilities of labels."""
+    if not model._is_calibrated():
+        warnings.warn(
+            "Expected costs from vote shares are not expectations: a vote share tells how stable "
+            "the sign of the score is, not how probable the label is. Fit with "
+            "calibration='auto'.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def ensemble_with_costs(ensemble: FittedEnsemble, costs: Mapping[str, float]) -> FittedEnsemble:
+    """Let costs decide: the threshold of a rate is taken back."""
+    return replace(
+        ensemble,
+        proba_threshold=float(cost_threshold(costs)),
+        costs={name: float(cost) for name, cost in costs.items()},
+        threshold=0.0,
+        jackknife=None,
+        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
+        guarantee=NO_GUARANTEE_BY_COSTS,
+    )
+
+
 def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:
     """Probability from which on the class of interest costs no more than the other class.
 
-    Parameters
-    ----------
-    costs : mapping
-        All of `COSTS`.
-    n : int, default=None
-        Number of records, where every record may have costs of its own.
-
-    Returns
-    -------
-    ndarray, shape () or (n,)
-        At or below 0 the class of interest is always cheaper, above 1 never; infinite for a record
-        whose wrong calls cost as much as its right ones.
+    With `n`, every sample may have costs of its own. At or below 0 the class of interest is always
+    cheaper, above 1 never; infinite for a sample whose wrong calls cost as much as its right ones.
     """
     tp, tn, fn, fp = (check_cost(name, costs[name], n) for name in COSTS)
     for name, cost in (("fn_cost", fn), ("fp_cost", fp)):
@@ -207,7 +228,7 @@ def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:
             )
     alarm, miss = np.broadcast_arrays(fp - tn, fn - tp)
     total = np.asarray(alarm + miss)
-    # A record may well have costs by which its probability does not matter; a model may not.
+    # A sample may well have costs by which its probability does not matter; a model may not.
     bad = np.flatnonzero(~((total > 0) | ((total == 0) & (total.ndim > 0))) | np.isinf(total))
     if len(bad):
         parts = [np.broadcast_to(cost, alarm.shape).flat[bad[0]] for cost in (fn, fp, tp, tn)]
@@ -227,7 +248,7 @@ def expected_cost(P: Floats, chosen: NDArray[np.bool_], costs: Mapping[str, Cost
 
 
 def check_cost(name: str, cost: Cost, n: int | None) -> Floats:
-    """Cost as one finite number, or one per record."""
+    """Cost as one finite number, or one per sample."""
     try:
         values = np.asarray(cost, dtype=np.float64)
     except (TypeError, ValueError):

@@ -69,7 +69,7 @@ def scale_advice(table: Rows) -> str:
 def margin_rates(
     satisfied: NDArray[np.bool_], positive: NDArray[np.bool_], weight: Floats
 ) -> dict[str, float]:
-    """Rates of the classes and of all records, counted by margins of at least 1."""
+    """Rates of the classes and of all samples, counted by margins of at least 1."""
     groups = {"tpr": positive, "tnr": ~positive, "accuracy": np.ones_like(positive)}
     return {
         name: float(weight[group & satisfied].sum() / weight[group].sum())

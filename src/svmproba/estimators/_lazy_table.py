@@ -6,15 +6,16 @@ Dask is imported where such a table was given, so where it is installed.
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: Partitions of which the drawn records are in memory twice, before they are put in their places.
+from svmproba.bootstrap.fitted import FittedEnsemble
+
+#: Partitions of which the drawn samples are in memory twice, before they are put in their places.
 AT_ONCE = 16
-#: What a prediction does not read; 40 MB that need not travel to every worker.
-FOR_THE_FIT = ("counts_", "oob_scores_", "oob_median_", "oob_proba_", "_oob_medians", "_vote_P")
 
 
 def is_lazy(X: Any) -> bool:
@@ -29,7 +30,7 @@ def refuse_lazy(X: Any, advice: str) -> None:
 
 
 class LazyLabels(NamedTuple):
-    """What is known of the labels: lengths of the partitions, labels, records of each."""
+    """What is known of the labels: lengths of the partitions, labels, samples of each."""
 
     lengths: NDArray[np.int64]
     classes: NDArray[Any]
@@ -51,20 +52,7 @@ def _labels_of(part: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def read_labels(X: Any, y: Any) -> LazyLabels:
-    """Count the labels, one partition of y at a time.
-
-    Parameters
-    ----------
-    X : dask DataFrame or array
-        Records.
-    y : dask Series, DataFrame of one column or array
-        Labels, partitioned as X.
-
-    Returns
-    -------
-    LazyLabels
-        The counts.
-    """
+    """Count the labels, one partition of y at a time; y is partitioned as X is."""
     import dask
 
     if not is_lazy(y):
@@ -85,7 +73,7 @@ def read_labels(X: Any, y: Any) -> LazyLabels:
 def _pick(part: Any, labels: Any, rows: NDArray[np.int64], n: int) -> tuple[Any, NDArray[Any]]:
     if len(part) != n or len(labels) != n:
         raise ValueError(
-            f"X and y must have the same partitions: one has {len(part)} records of X and "
+            f"X and y must have the same partitions: one has {len(part)} samples of X and "
             f"{len(labels)} labels."
         )
     taken = part.iloc[rows] if hasattr(part, "iloc") else part[rows]
@@ -95,25 +83,11 @@ def _pick(part: Any, labels: Any, rows: NDArray[np.int64], n: int) -> tuple[Any,
 def read_rows(
     X: Any, y: Any, lengths: NDArray[np.int64], places: NDArray[np.int64]
 ) -> tuple[NDArray[Any], NDArray[Any], Any]:
-    """Read some records, a few partitions at a time.
+    """Read some samples, a few partitions at a time.
 
-    Parameters
-    ----------
-    X, y : tables of dask
-        Records and labels.
-    lengths : ndarray of int, shape (n_partitions,)
-        Records of each partition.
-    places : ndarray of int, shape (n_chosen,)
-        Which records, counted through all partitions, in any order.
-
-    Returns
-    -------
-    rows : ndarray, shape (n_chosen, n_features)
-        The records in that order, float32 where all columns are, else float64.
-    labels : ndarray, shape (n_chosen,)
-        Their labels.
-    sample : table
-        A few records as they come from a partition, with the names of the columns.
+    Of the places (n_chosen,), counted through all partitions and in any order, gives the rows in
+    that order, float32 where all columns are, else float64; their labels; and a few samples as they
+    come from a partition, with the names of the columns.
     """
     import dask
 
@@ -145,42 +119,41 @@ def read_rows(
 
 
 def map_partitions(model: Any, method: str, X: Any, columns: int | None, dtype: Any) -> Any:
-    """Apply a method of a fitted model to every partition.
+    """Apply a method of a fitted model to every partition; nothing is read before it is computed.
 
-    Parameters
-    ----------
-    model : estimator
-        The model.
-    method : str
-        Name of a method that takes records and gives an array with a row for each.
-    X : dask DataFrame or array
-        Records.
-    columns : int or None
-        Columns of the result; None: it has one axis.
-    dtype : dtype
-        Of the result.
-
-    Returns
-    -------
-    dask.array.Array
-        Nothing is read before it is computed.
+    The method gives an array with a row for each sample and so many columns; None: it has one axis.
     """
     import dask
     import dask.array
 
     slim = copy.copy(model)
-    for name in FOR_THE_FIT if model._jackknife is None else ():
-        slim.__dict__.pop(name, None)
+    slim.ensemble_ = for_prediction(model.ensemble_)
     inner = () if columns is None else (columns,)
-    records = partitions(X)
-    lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(records)
+    samples = partitions(X)
+    lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(samples)
     apply = dask.delayed(_apply, pure=False)
     slim = dask.delayed(slim, traverse=False)
     parts = [
         dask.array.from_delayed(apply(slim, method, part, inner, dtype), (n, *inner), dtype=dtype)
-        for part, n in zip(records, lengths, strict=True)
+        for part, n in zip(samples, lengths, strict=True)
     ]
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def for_prediction(ensemble: FittedEnsemble) -> FittedEnsemble:
+    """Leave out what a prediction does not read: 40 MB that need not travel to every worker."""
+    if ensemble.jackknife is not None:
+        return ensemble
+    nothing = np.empty((0, 0))
+    return replace(
+        ensemble,
+        counts=np.empty((0, 0), np.uint8),
+        oob_scores=nothing,
+        oob_medians=nothing,
+        oob_median=nothing.ravel(),
+        vote_proba=nothing.ravel(),
+        oob_proba=None,
+    )
 
 
 def _apply(model: Any, method: str, part: Any, inner: tuple[int, ...], dtype: Any) -> NDArray[Any]:

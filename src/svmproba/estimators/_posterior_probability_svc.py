@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba.estimators._cross_fit import deal_folds
+from svmproba.estimators._doubts import warn_of_gaps
 from svmproba.estimators._pairs import Bools, Pair, PairSamples, Samples, join_pairs
 from svmproba.estimators._pairwise_svc import PairwiseSVC
+from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
     Floats,
@@ -19,7 +21,6 @@ from svmproba.estimators._validation import (
     check_number,
     check_option,
     explain_names_of_svc,
-    warn_of_gaps,
 )
 from svmproba.links._neighbours import neighbour_counts, soft_labels
 from svmproba.solvers.features import FeatureMap
@@ -57,6 +58,7 @@ def _own_votes(scores: Floats, pairs: list[Pair], n_classes: int) -> Floats:
     return best / best.sum(axis=1, keepdims=True)
 
 
+@document_parameters
 class PosteriorProbabilitySVC(PairwiseSVC):
     r"""Support vector machine on soft labels from neighbours (posterior probability SVM).
 
@@ -88,39 +90,21 @@ class PosteriorProbabilitySVC(PairwiseSVC):
     Parameters
     ----------
     radius : float, default=1.0
-        Radius r of the neighbourhood, 0 or more, in the units of X. With 0 only equal records are
-        neighbours.
+        Radius r of the neighbourhood, 0 or more, in the units of X. With 0 only equal samples are
+        neighbours. With ``kernel="precomputed"``, distances are those of the kernel's feature
+        space, within the span of the training samples.
     readout : {"window", "score"}, default="window"
         How the score becomes a probability.
-    Cs : float, array-like or None, default=None
-        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`, in increasing order, each once.
-        None: the paper's :math:`2^{-5},2^{-4},\dots,2^5`. Of several values the one whose scores
-        have the right sign most often in cross-validation is used, the smallest of equals.
+    {Cs}
     neighbors : int or None, default=None
-        Instead of the radius: the neighbourhood of a record is itself and its ``neighbors - 1``
+        Instead of the radius: the neighbourhood of a sample is itself and its ``neighbors - 1``
         nearest others, with all that are tied with the last one.
     cv : int, splitter or iterable, default=5
-        Folds. A number deals the records of every class evenly and at random. Otherwise as in
-        scikit-learn; every record must be held out once.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
-        Kernel. With ``"precomputed"``, X is the matrix of kernel values with the training records,
-        and distances are those of the kernel's feature space, within the span of these records.
-    gammas : {"scale", "auto"}, float or list of these, default="scale"
-        Values of gamma for the kernels rbf, poly and sigmoid, chosen together with C.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    pos_label : label or None, default=None
-        The class of interest, of two classes. None: the larger label.
-    tol : float, default=1e-3
-        Relative duality gap that every model must reach.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records, where kernels are not exact; None: 300.
-    n_jobs : int or None, default=None
-        Number of jobs, as in joblib. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Deals the folds and draws the landmarks.
+        Folds that choose among several values of C and gamma: the values whose scores have the
+        right sign most often are used, the smallest of equals. A number deals the samples of every
+        class evenly and at random. Otherwise as in scikit-learn; every sample must be held out
+        once.
+    {kernel, gammas, degree, coef0, pos_label, tol, n_components, n_jobs, random_state}
 
     Attributes
     ----------

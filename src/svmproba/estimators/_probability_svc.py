@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba.estimators._cross_fit import CrossFit, cross_fit, deal_folds
+from svmproba.estimators._doubts import warn_of_gaps
 from svmproba.estimators._pair_links import (
     LEAST,
     LINKS,
@@ -19,7 +21,8 @@ from svmproba.estimators._pair_links import (
 )
 from svmproba.estimators._pairs import Samples, join_pairs
 from svmproba.estimators._pairwise_svc import PairwiseSVC
-from svmproba.estimators._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators._progress import FitProgress
 from svmproba.estimators._records import check_records
 from svmproba.estimators._score_spread import Trained, fit_spread, kernel_rest, link_proba
 from svmproba.estimators._validation import (
@@ -28,11 +31,11 @@ from svmproba.estimators._validation import (
     check_gammas,
     check_option,
     explain_names_of_svc,
-    warn_of_gaps,
 )
 from svmproba.solvers.kernels import Rows
 
 
+@document_parameters
 class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
     r"""Support vector machine with probabilities from a link on held-out scores.
 
@@ -67,43 +70,18 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
     ----------
     link : str, default="platt"
         One of the names above.
-    Cs : float, array-like or None, default=None
-        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`. They are used in increasing
-        order, each once. None: :math:`2^{-5},2^{-4},\dots,2^5`.
+    {Cs}
     C_selection : {"accuracy", "log_loss", "brier"}, default="accuracy"
         Measure of the held-out scores that chooses C and gamma: accuracy of the scores' signs
         (of the votes of all pairs), or a loss of the probabilities that the link makes of them.
         Accuracy is flat in C, and Sollich's probabilities depend on C alone: choose another there.
         Of equals, the smallest gamma and then the smallest C. Links that read more than the score
         are judged by the score alone.
-    cv : int, splitter or iterable, default=5
-        Folds. A number deals the records of every class evenly and at random. Otherwise as in
-        scikit-learn; every record must be held out once, and machines are trained on all others.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
-        Kernel. With ``"precomputed"``, X is the matrix of kernel values with the training records.
-    gammas : {"scale", "auto"}, float or list of these, default="scale"
-        Values of gamma for the kernels rbf, poly and sigmoid, in increasing order, each once.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
+    {cv, kernel, gammas, degree, coef0}
     link_params : dict or None, default=None
         Parameters of the link, for example ``{"adjusted": False}`` for ``"gaussian"`` or
         ``{"average": "sampled"}`` for ``"sollich"``.
-    pos_label : label or None, default=None
-        The class of interest of two, chosen when :math:`P=\frac12`. None: the larger label.
-    class_weight : dict, "balanced" or None, default=None
-        Factor on C for each class, as in :class:`~sklearn.svm.SVC`.
-    tol : float, default=1e-3
-        Relative duality gap that every machine must reach.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records, where kernels are not exact; None: 300.
-    n_jobs : int or None, default=None
-        Number of jobs, as in joblib. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Deals the folds, draws the landmarks, and what a link draws.
-    verbose : int, default=0
-        Positive: print the progress of `fit` to stderr.
+    {pos_label, class_weight, tol, n_components, n_jobs, random_state, verbose}
 
     Attributes
     ----------

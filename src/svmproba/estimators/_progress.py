@@ -10,20 +10,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from svmproba._pace import Pace
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn < 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stand-in: this scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Give the method back: this scikit-learn has no callbacks."""
-        return method
-
-
-__all__ = ["CallbackSupportMixin", "FitProgress", "listening", "with_callbacks"]
+from svmproba._sklearn_compat import callback_context, has_callbacks
 
 SECONDS_BETWEEN_LINES = 1.0
 
@@ -47,14 +34,8 @@ def listening(listener: Callable[[int], None]) -> Iterator[None]:
 class FitProgress:
     """Reports the bags of one fit as they are done; to be called from the fitting thread alone.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The one being fitted; its ``verbose`` asks for lines on stderr.
-    n_bags : int
-        Bags in all, over all feature maps.
-    **data
-        What callbacks may ask for: ``X``, ``y`` and ``metadata``.
+    There are `n_bags` in all, over all feature maps. The estimator's ``verbose`` asks for lines on
+    stderr; the data, ``X``, ``y`` and ``metadata``, are what callbacks may ask for.
     """
 
     def __init__(self, estimator: Any, n_bags: int, **data: Any) -> None:
@@ -62,15 +43,14 @@ class FitProgress:
         self._n_bags, self._pace = n_bags, Pace(n_bags)
         self._listener = _listener.get()
         self._started = self._printed = time.monotonic()
-        self._context = None
-        if hasattr(estimator, "_init_callback_context"):
-            self._context = estimator._init_callback_context(max_subtasks=n_bags)
+        self._context = callback_context(estimator, n_bags)
+        if self._context is not None:
             self._context.call_on_fit_task_begin(estimator=estimator, **data)
 
     def __call__(self, n_done_now: int) -> None:
         """Note that so many more bags are done."""
         self._pace.note(n_done_now)
-        if self._context is not None and hasattr(self._estimator, "_skl_callbacks"):
+        if self._context is not None and has_callbacks(self._estimator):
             for _ in range(n_done_now):
                 bag = self._context.subcontext(task_name="bag")
                 bag.call_on_fit_task_begin(estimator=self._estimator)

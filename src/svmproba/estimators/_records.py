@@ -1,4 +1,4 @@
-"""Checks of records: sparse matrices that are sound, values that the solvers can square."""
+"""Checks of samples: sparse matrices that are sound, values that the solvers can square."""
 
 from __future__ import annotations
 
@@ -19,26 +19,23 @@ LARGEST = 1e50
 def check_records(estimator: Any, X: Any, *y: Any, dtype: Any = np.float64, **options: Any) -> Any:
     """Do what scikit-learn's ``validate_data`` does, after and before checks of our own.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Gets ``n_features_in_`` and ``feature_names_in_``, or is asked for them.
-    X : array-like or sparse, shape (n_samples, n_features)
-        Records.
-    *y : array-like, shape (n_samples,)
-        Labels, in a fit.
-    dtype, **options
-        Passed on.
-
-    Returns
-    -------
-    ndarray or CSR, or a tuple of it and the labels
-        As ``validate_data`` gives them.
+    The estimator gets ``n_features_in_`` and ``feature_names_in_``, or is asked for them.
     """
     check_sparse(X)
     checked = validate_data(estimator, X, *y, accept_sparse="csr", dtype=dtype, **options)
     check_sizes(checked[0] if y else checked, getattr(estimator, "feature_names_in_", None))
     return checked
+
+
+def take_rows(table: Any, places: NDArray[np.intp]) -> Any:
+    """Take some rows of an array, a sparse matrix, a list or a table of pandas, polars, pyarrow."""
+    if hasattr(table, "iloc"):
+        return table.iloc[places]
+    if isinstance(table, list | tuple):
+        return [table[place] for place in places]
+    if sparse.issparse(table):
+        return table.tocsr()[places]
+    return table.take(places) if type(table).__module__ == "pyarrow.lib" else table[places]
 
 
 def check_sizes(X: Rows, names: NDArray[Any] | None) -> None:
@@ -65,7 +62,7 @@ def check_sparse(X: Any) -> None:
     if not sparse.issparse(X):
         return
     try:
-        fault = _fault(X)
+        fault = sparse_fault(X)
     except Exception as error:  # attributes may be anything
         fault = f"{type(error).__name__}: {error}"
     if fault:
@@ -74,8 +71,8 @@ def check_sparse(X: Any) -> None:
         )
 
 
-def _fault(X: Any) -> str | None:
-    """Say what is wrong with a sparse matrix."""
+def sparse_fault(X: Any) -> str | None:
+    """Say what is wrong with the arrays of a sparse matrix, or of what has the same attributes."""
     n, d = X.shape
     if X.format in ("csr", "csc", "bsr"):
         if X.data.ndim != (3 if X.format == "bsr" else 1):

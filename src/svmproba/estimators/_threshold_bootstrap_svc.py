@@ -6,26 +6,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
-from svmproba.bootstrap.blocks import map_blocks
-from svmproba.bootstrap.members import member_scores
-from svmproba.bootstrap.votes import left_out_shares, mix_shares, two_columns
+from svmproba._sklearn_compat import with_callbacks
+from svmproba.bootstrap.bags import draw_held_out
+from svmproba.bootstrap.fitted import with_oob_votes
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
-from svmproba.estimators._progress import with_callbacks
-from svmproba.estimators._rate_control import BELOW_HALF, check_combination, check_rate
+from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators._rate_control import Target, check_target
+from svmproba.estimators._records import take_rows
 from svmproba.estimators._validation import (
-    Floats,
     as_generator,
-    check_confidence,
     check_number,
     check_option,
     explain_names_of_svc,
 )
-from svmproba.solvers.kernels import Rows
 
 
+@document_parameters
 class ThresholdBootstrapSVC(BootstrapSVC):
     r"""Bootstrap ensemble of SVMs with the threshold at which a class reaches a rate (CEBB1).
 
@@ -35,23 +33,25 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     .. math::
         P_a(+|x)=\sum_{\theta\in J}\rho_\theta\frac1B\#\{b: f_{\theta,b}(x)\ge-a\},
 
-    and :math:`a\ge0` is the smallest value at which the wanted share of the records of the class
+    and :math:`a\ge0` is the smallest value at which the share asked for of the samples of the class
     has :math:`P_a\ge\frac12` [1]_. With :math:`m_i` the upper weighted median of the out-of-bag
-    scores of record i and :math:`m_{[1]}\ge m_{[2]}\ge\dots` those of the n records of the class,
+    scores of sample i and :math:`m_{[1]}\ge m_{[2]}\ge\dots` those of the n samples of the class,
     :math:`a=\max(0,-m_{[\lceil\tau n\rceil]})`: no search. Probabilities of the class only rise
     with :math:`a`; those of the other class pay for it.
 
-    A fitted :class:`BootstrapSVC` can get another threshold without a fit, see its ``with_rate``.
+    Calibrated probabilities do not move with the threshold: `predict` compares them with
+    ``proba_threshold_``. A fitted :class:`BootstrapSVC` can get another threshold without a fit,
+    see its ``with_rate``.
 
     Parameters
     ----------
     target_tpr : float or None, default=None
-        Wanted rate of the class of interest, in [0, 1].
+        Rate of the class of interest to reach, in [0, 1].
     target_tnr : float or None, default=None
-        Wanted rate of the other class. At most one of the two; with neither, the threshold stays
+        Rate of the other class to reach. At most one of the two; with neither, the threshold stays
         where :class:`BootstrapSVC` has it.
     tune_on : {"oob", "train"}, default="oob"
-        Scores that set the threshold: of the bags that left a record out, or of all bags. The
+        Scores that set the threshold: of the bags that left a sample out, or of all bags. The
         latter are optimistic and here for comparison.
     per_theta : bool, default=False
         Whether every hyperparameter value gets its own threshold.
@@ -59,50 +59,16 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         Whether a rate above the target may stay, as in the paper. False moves the threshold against
         the class where its rate is above the target.
     guarantee : {None, "split", "oob", "jackknife+"}, default=None
-        What is guaranteed on new records, see ``guarantee_``. ``"split"`` holds a part of the
-        records back from the fit and guarantees the rate with `confidence`, exactly. ``"oob"``
-        guarantees the same approximately and uses all records. ``"jackknife+"`` guarantees it on
-        average over training samples.
+        What is guaranteed on new samples, see ``guarantee_``. ``"split"`` holds a part of the
+        samples back from the fit and guarantees the rate with `confidence`, exactly. ``"oob"``
+        guarantees the same approximately and uses all samples. ``"jackknife+"`` guarantees it on
+        average over training sets.
     confidence : float, default=0.9
         Confidence of ``"split"`` and ``"oob"``.
     calibration_size : float, default=0.3
         Share of either class held back with ``guarantee="split"``.
-    Cs : float, array-like or None, default=None
-        Values of C; None: the paper's :math:`2^{-5},\dots,2^5`.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, default="linear"
-        Kernel or kernels, as in :class:`BootstrapSVC`.
-    gammas : {"scale", "auto"}, float or list of these, default="scale"
-        Values of gamma for the kernels rbf, poly and sigmoid.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    n_bootstraps : int, default=500
-        Number of bags B.
-    epsilon : float, default=inf
-        How far below the best reliability a value of :math:`\theta` may be and still take part.
-    reliability : {"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
-        Out-of-bag measure of a hyperparameter value.
-    calibration : {None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
-            "venn_abers", "stack"}, default=None
-        Link to calibrated probabilities. They do not move with the threshold: `predict` thresholds
-        them at ``proba_threshold_``.
-    pos_label : label or None, default=None
-        The class of interest. None: the larger label.
-    class_weight : dict, "balanced", None, list of these or "auto", default=None
-        Factor on C for each class, as in :class:`BootstrapSVC`.
-    tol : float, default=1e-3
-        Relative duality gap that every member must reach.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records; None: 300.
-    device : {"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
-        Where to fit the members and to score records.
-    n_jobs : int or None, default=None
-        Number of jobs, as in joblib.
-    random_state : int, RandomState instance or None, default=None
-        Draws the bags, the landmarks and the records held back.
-    verbose : int, default=0
-        Positive: print the progress of `fit` to stderr.
+    {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
+    {pos_label, class_weight/ensemble, tol, n_components, device, n_jobs, random_state, verbose}
 
     Attributes
     ----------
@@ -111,13 +77,13 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     proba_threshold_ : float
         Threshold of the probabilities: one half for vote shares.
     guarantee_ : str
-        What is guaranteed on new records, in one sentence.
+        What is guaranteed on new samples, in one sentence.
     held_out_ : ndarray of int or None
-        Records that ``guarantee="split"`` held back. Attributes with one entry a record leave
+        Samples that ``guarantee="split"`` held back. Attributes with one entry a sample leave
         them out.
     oob_tpr_, oob_tnr_, oob_score_, oob_proba_
         Out-of-bag rates, accuracy and probabilities at the threshold; rates are NaN with
-        ``guarantee="jackknife+"``, whose threshold differs from record to record.
+        ``guarantee="jackknife+"``, whose threshold differs from sample to sample.
 
     See Also
     --------
@@ -206,11 +172,11 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         Parameters
         ----------
         X : array-like or sparse, shape (n_samples, n_features)
-            Training records; their kernel values (n_samples, n_samples) if precomputed.
+            Training samples; their kernel values (n_samples, n_samples) if precomputed.
         y : array-like, shape (n_samples,)
-            Labels, two classes with at least two records each.
+            Labels, two classes with at least two samples each.
         sample_weight : array-like, shape (n_samples,), optional
-            Factor on C for each record; a record of weight 0 counts as absent. The threshold treats
+            Factor on C for each sample; a sample of weight 0 counts as absent. The threshold treats
             all others alike.
 
         Returns
@@ -218,87 +184,65 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         self : ThresholdBootstrapSVC
             Fitted estimator.
         """
-        wish = self._check_wish()
+        target = self._check_target()
         self.held_out_ = None
-        if wish is None:
+        if target is None:
             self._fit(X, y, sample_weight)
             return self
         kept_X, kept_y, kept_weight, judges = X, y, sample_weight, (None, None)
         if self.guarantee == "split":
             check_consistent_length(X, y)
-            self.held_out_, kept = self._draw_held_out(np.asarray(y), sample_weight)
-            judges = _safe_indexing(X, self.held_out_), _safe_indexing(y, self.held_out_)
-            kept_X, kept_y = _safe_indexing(X, kept), _safe_indexing(y, kept)
+            self.held_out_, kept = self._split(np.asarray(y), sample_weight)
+            judges = take_rows(X, self.held_out_), take_rows(y, self.held_out_)
+            kept_X, kept_y = take_rows(X, kept), take_rows(y, kept)
             if sample_weight is not None:
-                kept_weight = _safe_indexing(sample_weight, kept)
+                kept_weight = take_rows(sample_weight, kept)
         elif self.tune_on == "train":
-            present = present_records(len(np.asarray(y)), sample_weight)
-            judges = _safe_indexing(X, present), _safe_indexing(y, present)
+            present = present_places(len(np.asarray(y)), sample_weight)
+            judges = take_rows(X, present), take_rows(y, present)
         self._fit(kept_X, kept_y, kept_weight)
-        self._move_threshold(*judges, **wish)
+        self.ensemble_ = self._at_rate(target, *judges)
         if not self._is_calibrated():
-            self._renew_oob_proba(self._check_new(kept_X))
+            self.ensemble_ = with_oob_votes(self.ensemble_, self._check_new(kept_X), self.n_jobs)
         return self
 
-    def _check_wish(self) -> dict[str, Any] | None:
-        """Refuse bad parameters; gives the arguments of `with_rate`, or None without a target."""
+    def _check_target(self) -> Target | None:
+        """Refuse bad parameters; None without a target."""
         if self.target_tpr is None and self.target_tnr is None and self.guarantee is None:
             return None
-        check_rate(self.target_tpr, self.target_tnr, prefix="target_")
         check_option("tune_on", self.tune_on, ("oob", "train"))
         if self.guarantee is not None and self.tune_on == "train":
             raise ValueError(
                 f"tune_on='train' goes with guarantee=None, got guarantee={self.guarantee!r}: "
-                f"scores of the bags that a record was in guarantee nothing."
+                f"scores of the bags that a sample was in guarantee nothing."
             )
         if self.guarantee == "split" and self.kernel == "precomputed":
             raise ValueError(
-                "guarantee='split' cannot take kernel='precomputed' apart: hold records back "
+                "guarantee='split' cannot take kernel='precomputed' apart: hold samples back "
                 "yourself and give them to with_rate(guarantee='split', X=..., y=...)."
             )
-        check_confidence(self.confidence)
         check_number("calibration_size", self.calibration_size, 0.01, 0.99, "in [0.01, 0.99]")
-        given = () if self.guarantee == "split" else None
-        check_combination(
-            self.calibration is not None, self.per_theta, self.guarantee, given, given
+        return check_target(
+            self.target_tpr,
+            self.target_tnr,
+            per_theta=self.per_theta,
+            exceed=self.exceed,
+            guarantee=self.guarantee,
+            confidence=self.confidence,
+            calibrated=self.calibration is not None,
+            new_samples=self.guarantee == "split",
+            prefix="target_",
         )
-        return {
-            "tpr": self.target_tpr,
-            "tnr": self.target_tnr,
-            "per_theta": self.per_theta,
-            "exceed": self.exceed,
-            "guarantee": self.guarantee,
-            "confidence": self.confidence,
-        }
 
-    def _draw_held_out(
+    def _split(
         self, y: NDArray[Any], sample_weight: ArrayLike | None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Draw the same share of either class; at least two records of it stay."""
-        rng = as_generator(self.random_state)
-        present, chosen = present_records(len(y), sample_weight), []
-        for label in np.unique(y):
-            records = rng.permutation(present[y[present] == label])
-            n_held = min(round(self.calibration_size * len(records)), len(records) - 2)
-            chosen.append(records[: max(0, n_held)])
-        held = np.sort(np.concatenate(chosen))
+        """Places of the samples that are held out, and of the others."""
+        present, rng = present_places(len(y), sample_weight), as_generator(self.random_state)
+        held = present[draw_held_out(y[present], self.calibration_size, rng)]
         return held, np.setdiff1d(np.arange(len(y)), held)
 
-    def _renew_oob_proba(self, rows: Rows) -> None:
-        """Out-of-bag vote shares at the threshold, for the training records."""
-        threshold = np.reshape(self.threshold_, (-1, 1))
 
-        def block_shares(block: slice) -> Floats:
-            scores, counts = member_scores(self._members, rows[block]), self.counts_[:, block]
-            return left_out_shares(scores, counts.T == 0, threshold)
-
-        shares = np.concatenate(map_blocks(block_shares, self._blocks(rows), self.n_jobs))
-        P = mix_shares(shares.T, self.weights_)
-        P[np.isnan(self.oob_median_)] = np.nan
-        self.oob_proba_ = two_columns(P, self._plus)
-        self._note_rates(P, BELOW_HALF)
-
-
-def present_records(n: int, sample_weight: ArrayLike | None) -> NDArray[np.intp]:
-    """Places of the records whose weight is not 0."""
+def present_places(n: int, sample_weight: ArrayLike | None) -> NDArray[np.intp]:
+    """Places of the samples whose weight is not 0."""
     return np.arange(n) if sample_weight is None else np.flatnonzero(np.asarray(sample_weight))

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba.estimators._cross_fit import deal_folds
+from svmproba.estimators._doubts import warn_of_gaps
 from svmproba.estimators._pairs import Bools, PairSamples, Samples, join_pairs
 from svmproba.estimators._pairwise_svc import PairwiseSVC
+from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
     Floats,
@@ -17,7 +19,6 @@ from svmproba.estimators._validation import (
     check_gammas,
     check_option,
     explain_names_of_svc,
-    warn_of_gaps,
 )
 from svmproba.links._weight_path import READOUTS, even_weights, fit_weight_paths, read_probability
 from svmproba.solvers.ensemble import Ensemble
@@ -49,6 +50,7 @@ def measures(P: Floats, positive: Bools) -> Floats:
     return np.array([-np.log(of_label), (1 - of_label) ** 2, right])
 
 
+@document_parameters
 class WeightedProbabilitySVC(PairwiseSVC):
     r"""Probabilities from the signs of class-weighted support vector machines.
 
@@ -76,39 +78,16 @@ class WeightedProbabilitySVC(PairwiseSVC):
     weights : array-like or None, default=None
         Class weights :math:`\pi_j` in (0, 1), used in increasing order, each once. None: the
         multiples of :math:`1/m` with an even m of about :math:`\sqrt n`, at most 100. The
-        probability is a half-way point between two of them.
+        probability is a half-way point between two of them. At :math:`\pi=\frac12` the SVM is the
+        one without weights.
     readout : {"bracket", "count"}, default="bracket"
         Where the signs change more than once, ``"bracket"`` is the formula above and ``"count"``
-        sorts the signs first: the probability then depends on how many machines say plus.
-    Cs : float, array-like or None, default=None
-        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`, in increasing order, each once.
-        None: the paper's :math:`2^{-5},2^{-4},\dots,2^5`. At :math:`\pi=\frac12` the machine is
-        the plain SVM with this C.
+        sorts the signs first: the probability then depends on how many SVMs say plus.
+    {Cs}
     C_selection : {"log_loss", "brier", "accuracy"}, default="log_loss"
         Measure of the held-out probabilities of all pairs that chooses C and gamma. Of equals, the
         smallest gamma and then the smallest C.
-    cv : int, splitter or iterable, default=5
-        Folds. A number deals the records of every class evenly and at random. Otherwise as in
-        scikit-learn; every record must be held out once.
-    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
-        Kernel. With ``"precomputed"``, X is the matrix of kernel values with the training records.
-    gammas : {"scale", "auto"}, float or list of these, default="scale"
-        Values of gamma for the kernels rbf, poly and sigmoid, chosen together with C.
-    degree : int, default=3
-        Degree of the kernel poly.
-    coef0 : float, default=0.0
-        Offset of the kernels poly and sigmoid.
-    pos_label : label or None, default=None
-        The class of interest, of two classes, counted as positive when :math:`P=\frac12`. None:
-        the larger label.
-    tol : float, default=1e-3
-        Relative duality gap that every machine must reach.
-    n_components : int or None, default=None
-        Number of Nyström landmarks beyond 4000 records, where kernels are not exact; None: 300.
-    n_jobs : int or None, default=None
-        Number of jobs, as in joblib. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Deals the folds and draws the landmarks.
+    {cv, kernel, gammas, degree, coef0, pos_label, tol, n_components, n_jobs, random_state}
 
     Attributes
     ----------

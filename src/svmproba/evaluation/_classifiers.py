@@ -66,7 +66,7 @@ def class_names_in(y_true: ArrayLike, positive: Bools) -> tuple[str, str]:
 
 def is_ensemble(model: Any) -> bool:
     """Whether it is a bootstrap ensemble of this package."""
-    return hasattr(model, "score_samples_array")
+    return hasattr(model, "vote_shares")
 
 
 def is_calibrated(model: Any) -> bool:
@@ -107,7 +107,7 @@ def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
 
 def _medians_of(ensemble: Any, X: Any) -> Levels:
     thresholds, parts = np.asarray(ensemble.threshold_), []
-    for _, scores in ensemble.score_samples_array(X):
+    for _, scores in ensemble.member_scores(X):
         weight = np.repeat(ensemble.weights_ / scores.shape[1], scores.shape[1])
         # Distances from thresholds of their own share the threshold 0.
         above = scores - thresholds[:, np.newaxis, np.newaxis] if thresholds.ndim else scores
@@ -139,5 +139,5 @@ def rate_curve_on(estimator: Any, X: Any, positive: Bools, thresholds: Floats) -
         rates = rates_at(positive, proba, np.nextafter(thresholds, np.inf), pos_label=True)
         errors = (np.full(len(thresholds), e) for e in class_mse(positive, proba, pos_label=True))
         return RateCurve(thresholds, np.asarray(rates.tpr), np.asarray(rates.tnr), *errors)
-    blocks = model.score_samples_array(rows_for_last_step(estimator, X))
+    blocks = model.member_scores(rows_for_last_step(estimator, X))
     return curve_of_blocks(blocks, positive, model.weights_, thresholds)

@@ -42,7 +42,7 @@ def best_theta_scores(ensemble: Any, X: Any) -> Floats:
     Scores of different values of C have different scales; these share one.
     """
     best = int(np.argmax(ensemble.reliability_))
-    blocks = [scores[best].copy() for _, scores in ensemble.score_samples_array(X)]
+    blocks = [scores[best].copy() for _, scores in ensemble.member_scores(X)]
     return np.concatenate(blocks, axis=-1)
 
 

@@ -17,14 +17,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from svmproba._sklearn_compat import NOT_FITTED_STATE
 from svmproba.persistence import _names
 from svmproba.persistence._archive import Refused, check_depth, check_dtype
 from svmproba.persistence._checks import within
 from svmproba.persistence._kinds import KINDS, PLAIN
 from svmproba.persistence._rules import check_object
-
-#: Settings of later fits, of classes that files cannot name, and what scikit-learn adds by itself.
-_LEFT_OUT = ("_skl_callbacks", "_parent_callback_ctx", "_metadata_request", "_sklearn_version")
 
 
 def encode(model: Any) -> tuple[bytes, list[NDArray[Any]]]:
@@ -62,7 +60,9 @@ class Writer:
             what = value if hasattr(value, "__qualname__") else cls
             name = f"{what.__module__}.{what.__qualname__}"
             raise Refused(f"is {name}, which a model file may not hold")
-        attributes = {name: part for name, part in vars(value).items() if name not in _LEFT_OUT}
+        attributes = {
+            name: part for name, part in vars(value).items() if name not in NOT_FITTED_STATE
+        }
         for name in attributes:
             _check_name(cls, name)
         check_object(cls, attributes)

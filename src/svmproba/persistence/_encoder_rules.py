@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from svmproba._sklearn_compat import encoder_state
+from svmproba.persistence._archive import Refused
 from svmproba.persistence._checks import array, maybe, refuse, whole, within
 
 
 def check_encoder(encoder: Any) -> None:
     """Check that no category is encoded beyond the columns: SciPy would write out of bounds."""
-    n, rare = len(encoder.categories_), bool(encoder._infrequent_enabled)
-    mappings = encoder._default_to_infrequent_mappings if rare else [None] * n
-    grouped = encoder._infrequent_indices if rare else [None] * n
-    dropped = encoder._drop_idx_after_grouping
-    drops = [None] * n if dropped is None else list(dropped)
-    widths = encoder._n_features_outs
-    parts = [encoder.categories_, mappings, grouped, drops, widths]
+    state = encoder_state(encoder)
+    if state is None:
+        raise Refused("is a OneHotEncoder that cannot be checked with this scikit-learn")
+    n, parts = len(encoder.categories_), [encoder.categories_, *state]
     refuse([len(part) for part in parts] != [n] * 5, "has attributes of different lengths")
     for categories, mapping, group, drop, width in zip(*parts, strict=True):
         refuse(not isinstance(categories, np.ndarray), "has categories_ that are not arrays")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from svmproba.estimators._records import sparse_fault
 from svmproba.persistence import _names
 from svmproba.persistence._archive import Refused
 from svmproba.persistence._checks import within
@@ -89,25 +91,16 @@ def _read_csr(cls: type) -> Callable[[Any, Reader], Any]:
         shape, *numbers = _sized(content, 4)
         data, indices, indptr = map(reader.array, numbers)
         n_rows, n_columns = _sized(_whole(shape), 2)
-        check_csr(data, indices, indptr, n_rows, n_columns)
+        if data.dtype.kind not in "biuf" or indices.dtype != indptr.dtype:
+            raise Refused("is a sparse table with arrays of the wrong type")
+        # Compiled code does not check its indices.
+        parts = {"data": data, "indices": indices, "indptr": indptr}
+        fault = sparse_fault(SimpleNamespace(format="csr", shape=(n_rows, n_columns), **parts))
+        if fault:
+            raise Refused(f"is a sparse table whose {fault}")
         return cls((data, indices, indptr), shape=(n_rows, n_columns))
 
     return read
-
-
-def check_csr(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_rows: int, n_columns: int
-) -> None:
-    """Refuse arrays that are not a CSR table: compiled code does not check its indices."""
-    whole = indices.dtype == indptr.dtype and indptr.dtype in (np.int32, np.int64)
-    if not whole or data.dtype.kind not in "biuf" or {data.ndim, indices.ndim, indptr.ndim} != {1}:
-        raise Refused("is a sparse table with arrays of the wrong type or shape")
-    if len(indptr) != n_rows + 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any():
-        raise Refused("is a sparse table with an invalid indptr")
-    if not len(data) == len(indices) == indptr[-1]:
-        raise Refused("is a sparse table with data and indices of different lengths")
-    if len(indices) and not 0 <= indices.min() <= indices.max() < n_columns:
-        raise Refused("is a sparse table with indices beyond its columns")
 
 
 def _write_random(value: np.random.RandomState, writer: Writer) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmproba import estimators, links
+from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._score_spread import Spread
@@ -52,7 +53,7 @@ MODELS: dict[str, type] = {name: getattr(estimators, name) for name in _ESTIMATO
 LINKS: dict[str, type] = {name: getattr(links, name) for name in _LINKS.split()}
 TUPLES: dict[str, type] = {cls.__name__: cls for cls in (Members, RateCurve, Spread)}
 #: Classes that only an estimator of this package may hold.
-PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap}
+PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap, "FittedEnsemble": FittedEnsemble}
 
 
 @cache

@@ -126,7 +126,7 @@ def check_exportable(final: Any) -> None:
         raise ValueError(f"only kernel='linear' can be exported to ONNX, got {final.kernel!r}.")
     if len(final.classes_) > 2:
         raise ValueError(f"only two classes can be exported to ONNX, got {len(final.classes_)}.")
-    if getattr(final, "_jackknife", None) is not None:
+    if isinstance(final, BootstrapSVC) and final.ensemble_.jackknife is not None:
         raise ValueError(
             "guarantee='jackknife+' compares every sample with all training samples and cannot be "
             "exported to ONNX; 'split' and 'oob' can."

@@ -19,6 +19,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from svmproba._sklearn_compat import input_places
 from svmproba.persistence._onnx_graph import Graph
 
 
@@ -80,9 +81,9 @@ def _as_double(graph: Graph, name: str, kind: type) -> str:
 
 def _branches(transformer: ColumnTransformer) -> list[tuple[Any, list[int]]]:
     """Fitted parts of a ColumnTransformer and their columns, in the order of the output."""
-    places = transformer._transformer_to_input_indices
+    places = input_places(transformer)
     return [
-        (part, [int(k) for k in places[name]])
+        (part, places[name])
         for name, part, _ in transformer.transformers_
         if part != "drop" and len(places[name])
     ]

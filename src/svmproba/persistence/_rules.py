@@ -14,10 +14,11 @@ import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 
 from svmproba import estimators as own
+from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.estimators._bootstrap_svc import THETA
 from svmproba.estimators._score_spread import Spread
+from svmproba.estimators._setting import THETA
 from svmproba.estimators._validation import (
     check_ensemble_parameters,
     check_grid_parameters,
@@ -164,33 +165,42 @@ _MODEL: dict[str, Check] = {
     "costs_": Optional(maybe(by_name(number()))),
 }
 _TWO: dict[str, Check] = {"_plus": whole(0, 1), "pos_label_": elsewhere}
+_FITTED: dict[str, Check] = {
+    "thetas": thetas,
+    "duality_gap": floats("theta", "bags", be="anything"),
+    "members": members,
+    "counts": array("u", "bags", "samples"),
+    "n_redraws": whole(0),
+    "places": maybe(array("i", "samples", be="not negative")),
+    "positive": array("b", "samples"),
+    "reliability": floats("theta", be="in [0, 1] or NaN"),
+    "weights": weights,
+    "score_scales": floats("theta", be="positive or infinite"),
+    "oob_scores": floats("theta", "samples", be="finite or NaN"),
+    "oob_medians": floats("theta", "samples", be="finite or NaN"),
+    "oob_median": floats("samples", be="finite or NaN"),
+    "vote_proba": floats("samples", be="in [0, 1] or NaN"),
+    "vote_curve": curve,
+    "oob_proba": maybe(floats("samples", be="in [0, 1] or NaN")),
+    "calibrator": maybe(link(*CALIBRATORS)),
+    "threshold": threshold,
+    "proba_threshold": number("numbers"),
+    "jackknife": maybe(jackknife),
+    "costs": maybe(by_name(number())),
+    "guarantee": kind(str),
+}
+
+
+def fitted_ensemble(value: Any, sizes: Sizes) -> None:
+    """Check the arrays of an ensemble."""
+    kind(FittedEnsemble)(value, sizes)
+    check_all(vars(value), _FITTED, sizes)
+
+
 _ENSEMBLE: dict[str, Check] = {
-    **_MODEL,
+    **{name: check for name, check in _MODEL.items() if name != "costs_"},
     **_TWO,
-    "intercept_": floats("theta", "bags"),
-    "_members": members,
-    "thetas_": thetas,
-    "duality_gap_": floats("theta", "bags", be="anything"),
-    "counts_": array("u", "bags", "samples"),
-    "n_redraws_": whole(0),
-    "oob_records_": maybe(array("i", "samples", be="not negative")),
-    "_positive": array("b", "samples"),
-    "reliability_": floats("theta", be="in [0, 1] or NaN"),
-    "weights_": weights,
-    "score_scales_": floats("theta", be="positive or infinite"),
-    "oob_scores_": floats("theta", "samples", be="finite or NaN"),
-    "oob_median_": floats("samples", be="finite or NaN"),
-    "_oob_medians": floats("theta", "samples", be="finite or NaN"),
-    "_vote_curve": curve,
-    "_rate_curve": curve,
-    "_vote_P": floats("samples", be="in [0, 1] or NaN"),
-    "_jackknife": maybe(jackknife),
-    "threshold_": threshold,
-    "proba_threshold_": number("numbers"),
-    "calibrator_": maybe(link(*CALIBRATORS)),
-    "oob_proba_": Optional(floats("samples", 2, be="in [0, 1] or NaN")),
-    **dict.fromkeys(("oob_tpr_", "oob_tnr_", "oob_score_"), number("in [0, 1] or NaN")),
-    "guarantee_": kind(str),
+    "ensemble_": fitted_ensemble,
     "n_subsets_": Optional(whole(1)),
     "subset_size_": Optional(whole(1)),
 }
@@ -265,6 +275,8 @@ def check_object(cls: type, found: Mapping[str, Any]) -> None:
     if cls in _MODELS or cls in PARTS.values():
         unknown = sorted(found.keys() - allowed.keys())
         refuse(unknown, f"has {unknown[:1]}, which a model file may not hold")
+    missing = sorted(_FITTED.keys() - found.keys()) if cls is FittedEnsemble else []
+    refuse(missing, f"has no {missing[:1]}")
     # The next fit of a pipeline would read its cache with pickle.
     refuse(found.get("memory") is not None, f"is a {cls.__name__} with memory; set it to None")
     within(".n_jobs", maybe(whole(-_MOST_JOBS, _MOST_JOBS)), found.get("n_jobs"), {})
@@ -282,14 +294,15 @@ def _check_model(cls: type, model: Any) -> None:
         sizes["given"] = sizes["samples"] = model.n_features_in_
     check_all(vars(model), _MODELS[cls], sizes)
     _check_parameters(cls, model)
-    maps = [model._feature_map] if hasattr(model, "_feature_map") else model._members.feature_maps
+    ensemble = getattr(model, "ensemble_", None)
+    maps = [model._feature_map] if ensemble is None else ensemble.members.feature_maps
     kernels = [one.kernel for one in maps]
     wrong = list(dict.fromkeys(kernels)) != check_kernels(model.kernel)
     refuse(wrong, f"has kernel={model.kernel!r}, but feature maps of other kernels")
-    if hasattr(model, "thetas_"):
-        of_theta = model.thetas_["kernel"].tolist()
+    if ensemble is not None:
+        of_theta = ensemble.thetas["kernel"].tolist()
         wrong = of_theta != [kernel for kernel in kernels for _ in range(sizes["Cs"])]
-        refuse(wrong, "has thetas_ and feature maps of different kernels")
+        refuse(wrong, "has thetas and feature maps of different kernels")
     if hasattr(model, "_plus"):
         refuse(len(model.classes_) != 2, "must have two classes")
         wrong = model.pos_label_ != model.classes_[model._plus]

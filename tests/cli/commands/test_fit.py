@@ -152,7 +152,7 @@ def test_records_without_a_label_are_left_out(credit, fit, tmp_path):
         ("x,y\n1,\n2,NA\n", "it has no labels"),
         ("x,z\n1,a\n", "--target: {} has no column 'y'. It has 'x', 'z'"),
         ("x,y\n5,a\n5,b\n5,a\n5,b\n", "no column is left to learn from"),
-        ("x,y\n5,a\n6,b\n7,a\n", "Every class needs at least 2 records"),
+        ("x,y\n5,a\n6,b\n7,a\n", "Every class needs at least 2 samples"),
         ("", "{} is empty"),
         ("x,y\n", "{} has no records, only names of columns"),
         ("x,x,y\n1,2,a\n", "more than one column is called 'x'"),
@@ -184,7 +184,7 @@ def test_tables_that_nothing_can_be_learned_from(fit, tmp_path, content, message
         (["--encoding", "klingon"], "--encoding must be one that Python knows"),
         (["--jobs", "0"], "--jobs must not be 0"),
         (["--bootstraps", "0"], "--bootstraps must be at least 1; got 0"),
-        (["--tpr", "0.999", "--guarantee", "split"], "needs at least 2302 positive records"),
+        (["--tpr", "0.999", "--guarantee", "split"], "needs at least 2302 positive samples"),
     ],
 )
 def test_wrong_use(credit, fit, tmp_path, arguments, message):

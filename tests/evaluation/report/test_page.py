@@ -37,7 +37,7 @@ def test_out_of_bag_rates_at_the_current_threshold_are_shown(data, new_data, fit
     assert 'data-live="oob-tnr">–' not in page
 
 
-@pytest.mark.filterwarnings("ignore:The members give all records the same score:UserWarning")
+@pytest.mark.filterwarnings("ignore:The members give all samples the same score:UserWarning")
 def test_the_page_shows_warnings(data, new_data):
     X, y = data
     rare = np.flatnonzero((y == "no") | (np.cumsum(y == "yes") <= 8))

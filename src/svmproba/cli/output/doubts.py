@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from svmproba.bootstrap.fitted import oob_levels
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.cli.task import Task
 from svmproba.cli.training import Goal
@@ -61,7 +62,7 @@ def findings_of(
     if calls is not None:
         found += check_calls(calls, names, remedy, usual)
     if proba is not None:
-        known = ~np.isnan(model["svm"]._oob_levels())
+        known = ~np.isnan(oob_levels(model["svm"].ensemble_))
         columns = task.X.iloc[task.kept[known]]
         found += check_probabilities(truth, proba)
         found += check_columns({name: columns[name] for name in columns}, truth, proba)
@@ -71,7 +72,7 @@ def findings_of(
 def _out_of_bag(model: Pipeline, task: Task, figures: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Decisions, labels and probabilities out of bag; None for what is unknown."""
     svm = model["svm"]
-    known = ~np.isnan(svm._oob_levels())
+    known = ~np.isnan(oob_levels(svm.ensemble_))
     truth = (task.y[task.kept] == task.positive)[known]
     calls = proba = None
     n_plus = int(truth.sum())

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
-from sklearn.utils import _safe_indexing
 
+from svmproba.estimators._records import take_rows
 from svmproba.evaluation._calibration import calibration_error
 from svmproba.evaluation._checks import check_calls, check_columns, check_probabilities, check_size
 from svmproba.evaluation._classifiers import is_calibrated, single_threshold
@@ -91,7 +91,7 @@ def _present(ensemble: Any, records: Records) -> dict[str, Any]:
         "precision": shares_with_limits(tp, tp + fp),
         "oob_tpr": ensemble.oob_tpr_,
         "oob_tnr": ensemble.oob_tnr_,
-        "threshold": single_threshold(ensemble) if ensemble._jackknife is None else None,
+        "threshold": single_threshold(ensemble) if ensemble.ensemble_.jackknife is None else None,
         "proba_threshold": ensemble.proba_threshold_,
         "per_thousand": _thousand(np.array([tp, n_plus - tp, fp, n_minus - fp])),
     }
@@ -100,7 +100,7 @@ def _present(ensemble: Any, records: Records) -> dict[str, Any]:
 def _findings(ensemble: Any, records: Records, X: Any, names: tuple[str, str]) -> list[str]:
     """Warnings to read before the page is relied on."""
     calls = records.calls
-    usual = ensemble.costs_ is None and ensemble._jackknife is None
+    usual = ensemble.costs_ is None and ensemble.ensemble_.jackknife is None
     usual = usual and np.array_equal(ensemble.threshold_, 0) and ensemble.proba_threshold_ == 0.5
     found = check_size(calls, names)
     found += check_calls(calls, names, REMEDY if usual else REMEDY_ASKED, usual)
@@ -207,7 +207,7 @@ def _near(
     order = order[np.argsort(-records.proba[order], kind="stable")]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        limits = ensemble.predict_proba_interval(_safe_indexing(records.rows, order))
+        limits = ensemble.predict_proba_interval(take_rows(records.rows, order))
     # The limits use all bags, the probability of a training record those that left it out.
     lower = np.minimum(limits[:, 0], records.proba[order])
     upper = np.maximum(limits[:, 1], records.proba[order])

@@ -14,7 +14,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from svmproba._files import write_whole
-from svmproba.estimators._calibration import NO_GUARANTEE
+from svmproba.bootstrap.fitted import NO_GUARANTEE
 from svmproba.evaluation.report._figures import report_figures
 from svmproba.evaluation.report._formats import FORMATS
 

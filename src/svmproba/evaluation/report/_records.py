@@ -6,12 +6,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba.bootstrap.fitted import oob_levels
 from svmproba.bootstrap.intervals import clopper_pearson
-from svmproba.bootstrap.votes import left_out_shares, mix_shares
+from svmproba.bootstrap.votes import mix_shares, vote_shares
 from svmproba.estimators import BootstrapSVC
+from svmproba.estimators._records import take_rows
 from svmproba.evaluation._checks import Calls
 from svmproba.evaluation._classifiers import is_calibrated, last_step, rows_for_last_step
 from svmproba.evaluation._metrics import Bools, Floats
@@ -81,21 +83,21 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
     if unknown:
         shown = ", ".join(sorted(map(repr, unknown))[:5])
         raise ValueError(f"y must hold the classes {classes!r} and nothing else, got {shown} too.")
-    level, positive = ensemble._levels_of(rows, labels, False)
+    level, positive = ensemble._levels_of(rows, labels)
     if positive.all() or not positive.any():
         raise ValueError(f"y must hold both classes {classes!r}, got {labels.tolist()[0]!r} only.")
     proba = ensemble.predict_proba(rows)[:, ensemble._plus]
     given, trained, recognised = training_records(ensemble, rows, positive)
     # The threshold of jackknife+ differs from record to record: levels do not decide.
-    out_of_bag = recognised and (ensemble._jackknife is None or not len(given))
+    out_of_bag = recognised and (ensemble.ensemble_.jackknife is None or not len(given))
     if out_of_bag and len(given):
-        level[given] = ensemble._oob_levels()[trained]
-        kept = _safe_indexing(rows, given)
+        level[given] = oob_levels(ensemble.ensemble_)[trained]
+        kept = take_rows(rows, given)
         proba[given] = _left_out_proba(ensemble, kept, trained)
     known = np.flatnonzero(~np.isnan(proba) & ~np.isnan(level))
     proba = proba[known]
     called = proba >= ensemble.proba_threshold_
-    rows = rows if len(known) == len(labels) else _safe_indexing(rows, known)
+    rows = rows if len(known) == len(labels) else take_rows(rows, known)
     return Records(
         rows, positive[known], proba, level[known], called, known, len(given), out_of_bag
     )
@@ -128,10 +130,10 @@ def training_records(
         known = known[np.unique(np.linspace(0, len(known) - 1, N_PILOTS).astype(np.intp))]
     left_out = (ensemble.counts_[:, known] == 0).astype(np.float64)
     left_out /= left_out.sum(axis=0)
-    mixed, label = mixed[known, np.newaxis], ensemble._positive[known, np.newaxis]
+    mixed, label = mixed[known, np.newaxis], ensemble.ensemble_.positive[known, np.newaxis]
     slack = 1e-10 * np.abs(mixed).max(initial=0.0)
     free, pairs = np.ones(len(known), dtype=bool), []
-    for block, scores in ensemble.score_samples_array(rows):
+    for block, scores in ensemble.member_scores(rows):
         means = left_out.T @ np.tensordot(ensemble.weights_, scores, axes=1)
         same = (np.abs(means - mixed) <= slack) & (label == positive[block])
         for j in np.flatnonzero(same.any(axis=0)):
@@ -143,7 +145,8 @@ def training_records(
     if np.array_equal(given, known) and np.array_equal(trained, known):
         # The tables are in the same order, so the records that were not compared match as well.
         every = np.union1d(every, np.flatnonzero(ensemble.counts_.all(axis=0)))
-        if every[-1] < len(positive) and np.array_equal(positive[every], ensemble._positive[every]):
+        trained_on = ensemble.ensemble_.positive
+        if every[-1] < len(positive) and np.array_equal(positive[every], trained_on[every]):
             return every, every, True
     return given, trained, complete or not len(given)
 
@@ -156,8 +159,8 @@ def _left_out_proba(ensemble: Any, rows: Any, trained: NDArray[np.intp]) -> Floa
     threshold = np.reshape(ensemble.threshold_, (-1, 1))
     left_out = ensemble.counts_[:, trained].T == 0
     parts = [
-        left_out_shares(np.moveaxis(scores, -1, 0), left_out[block], threshold)
-        for block, scores in ensemble.score_samples_array(rows)
+        vote_shares(np.moveaxis(scores, -1, 0), threshold, left_out[block])
+        for block, scores in ensemble.member_scores(rows)
     ]
     return mix_shares(np.concatenate(parts).T, ensemble.weights_)
 

@@ -79,7 +79,7 @@ def test_linear_families_have_coefficients(data):
     X, y = data
     model = small(class_weight=[None, "balanced"]).fit(X, y)
     assert model.coef_.shape == (4, 30, 5)
-    (scores,) = (scores for _, scores in model.score_samples_array(X))
+    (scores,) = (scores for _, scores in model.member_scores(X))
     np.testing.assert_allclose(
         scores, model.coef_ @ X.T + model.intercept_[:, :, np.newaxis], atol=1e-10
     )
@@ -121,6 +121,7 @@ def test_everything_that_reads_theta_follows(calibration, data, tmp_path):
     assert len(model.rate_curve().tpr) > 1
 
 
+@pytest.mark.filterwarnings("ignore:.* in every bag:UserWarning")
 def test_constrained_members_of_several_kernels(data):
     X, y = data
     options = {"Cs": [1.0], "n_bootstraps": 6, "random_state": 0, "effort": "fast"}
@@ -142,7 +143,7 @@ def test_little_bootstraps_take_class_weights(class_weight):
 
 def test_constant_votes_are_warned_of():
     X, y, _ = rare(1500, 0.05)
-    with pytest.warns(UserWarning, match=r"of all records are alike .*class_weight='auto'"):
+    with pytest.warns(UserWarning, match=r"of all samples are alike .*class_weight='auto'"):
         small().fit(X, y)
     small(class_weight="auto", reliability="balanced_accuracy").fit(X, y)
     small(class_weight="auto", calibration="auto").fit(X, y)

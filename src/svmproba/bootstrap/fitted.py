@@ -1,0 +1,248 @@
+"""A fitted bootstrap ensemble as arrays, and what follows from them out of bag.
+
+Everything is told of the class of interest: probabilities are its probabilities. Functions that
+change how an ensemble decides give another ensemble, which shares all arrays of the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmproba.bootstrap.blocks import map_blocks
+from svmproba.bootstrap.guarantee import jackknife_threshold
+from svmproba.bootstrap.members import (
+    Members,
+    Training,
+    member_scores,
+    member_vote_shares,
+    score_blocks,
+)
+from svmproba.bootstrap.profile import profile_records, scales_and_thresholds, scales_of_varying
+from svmproba.bootstrap.reliability import mean_reliability, weights
+from svmproba.bootstrap.threshold import RateCurve, calibrated_curve, rate_curve, rates_at_threshold
+from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, vote_shares
+from svmproba.solvers.kernels import Rows
+from svmproba.solvers.runtime.devices import resolve_device
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+NO_GUARANTEE = "No guarantee: the threshold is where the model put it, and no rate was asked for."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedEnsemble:
+    r"""Members of a bootstrap ensemble, what they say out of bag, and how they decide.
+
+    Attributes
+    ----------
+    members : Members
+        Score functions of all members.
+    thetas : structured ndarray, shape (n_theta,)
+        Hyperparameter values.
+    duality_gap : ndarray, shape (n_theta, n_bootstraps)
+        Relative duality gap of every member.
+    counts : ndarray of uint8, shape (n_bootstraps, n_samples)
+        The bags.
+    n_redraws : int
+        Bags that were drawn again because they lacked a class.
+    places : ndarray of int, shape (n_samples,) or None
+        Which samples of the table these are; None: all.
+    positive : ndarray of bool, shape (n_samples,)
+        Which samples belong to the class of interest.
+    reliability, weights : ndarray, shape (n_theta,)
+        Mean out-of-bag measure, and the weights :math:`\rho` made of it.
+    score_scales : ndarray, shape (n_theta,)
+        Scales of the scores; infinite where all samples have about the same score.
+    oob_scores, oob_medians : ndarray, shape (n_theta, n_samples)
+        Mean score and upper median score over the bags that left a sample out.
+    oob_median : ndarray, shape (n_samples,)
+        Upper weighted median of these scores over bags and hyperparameter values.
+    vote_proba : ndarray, shape (n_samples,)
+        Out-of-bag mixture of the vote shares at the threshold 0.
+    vote_curve : RateCurve
+        Rates of the vote shares at many thresholds.
+    oob_proba : ndarray, shape (n_samples,) or None
+        Out-of-bag probabilities in force; None where they are not known at the threshold.
+    calibrator : link or None
+        Link from scores to probabilities; None: vote shares are the probabilities.
+    threshold : float or ndarray, shape (n_theta,)
+        Threshold of the scores, where a vote is counted.
+    proba_threshold : float
+        Probability from which on the class of interest is chosen.
+    jackknife : tuple of int and float, or None
+        Sign of the class and rate of a guarantee by jackknife+.
+    costs : dict of str to float, or None
+        Costs that decide.
+    guarantee : str
+        What is guaranteed, in one sentence.
+    """
+
+    members: Members
+    thetas: NDArray[Any]
+    duality_gap: Floats
+    counts: NDArray[np.uint8]
+    n_redraws: int
+    places: NDArray[np.int64] | None
+    positive: Bools
+    reliability: Floats
+    weights: Floats
+    score_scales: Floats
+    oob_scores: Floats
+    oob_medians: Floats
+    oob_median: Floats
+    vote_proba: Floats
+    vote_curve: RateCurve
+    oob_proba: Floats | None
+    calibrator: Any = None
+    threshold: float | Floats = 0.0
+    proba_threshold: float = 0.5
+    jackknife: tuple[int, float] | None = None
+    costs: dict[str, float] | None = None
+    guarantee: str = NO_GUARANTEE
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the probabilities are estimates of P(y=+|x) rather than vote shares."""
+        return self.calibrator is not None
+
+
+class Rates(NamedTuple):
+    """Out-of-bag rates of the classes and accuracy, NaN where they are not known."""
+
+    tpr: float
+    tnr: float
+    accuracy: float
+
+
+def settle_ensemble(
+    members: Members,
+    training: Training,
+    X: Rows,
+    positive: Bools,
+    counts: NDArray[np.uint8],
+    *,
+    thetas: NDArray[Any],
+    epsilon: float,
+    n_redraws: int,
+    places: NDArray[np.int64] | None,
+    spread: Callable[[NDArray[Any], float], NDArray[Any]],
+    n_jobs: int | None,
+    device: str,
+) -> FittedEnsemble:
+    """Weigh the hyperparameter values and summarise the out-of-bag scores.
+
+    Members and training are as `svmproba.bootstrap.members.fit_members` gives them for the samples
+    X. ``spread(values, fill)`` puts values (..., n) of these samples at their places among all
+    samples given, and `fill` elsewhere. Vote shares are the probabilities of the result, and its
+    threshold is one half.
+    """
+    reliability = mean_reliability(training.reliability)
+    rho = weights(reliability, epsilon)
+    P = mix_shares(out_of_bag_shares(training.twice_votes, counts), rho)
+    scales, thresholds = scales_and_thresholds(members, X, counts, n_jobs, device)
+    profile = profile_records(
+        members,
+        X,
+        rho,
+        counts=counts,
+        positive=positive,
+        thresholds=thresholds,
+        n_jobs=n_jobs,
+        device=device,
+    )
+    vote_proba = spread(P, np.nan)
+    return FittedEnsemble(
+        members=members,
+        thetas=thetas,
+        duality_gap=training.gap,
+        counts=spread(counts, 0),
+        n_redraws=n_redraws,
+        places=places,
+        positive=spread(positive, False),
+        reliability=reliability,
+        weights=rho,
+        score_scales=scales_of_varying(scales, profile.mean),
+        oob_scores=spread(profile.mean, np.nan),
+        oob_medians=spread(profile.medians, np.nan),
+        oob_median=spread(profile.median, np.nan),
+        vote_proba=vote_proba,
+        vote_curve=rate_curve(thresholds, profile, positive),
+        oob_proba=vote_proba,
+    )
+
+
+def ensemble_vote_shares(
+    ensemble: FittedEnsemble, rows: Rows, n_jobs: int | None, device: str
+) -> Floats:
+    r"""Vote shares :math:`P(+|x,\theta)` at the threshold of the ensemble, (n_theta, n)."""
+    threshold = np.reshape(ensemble.threshold, (-1, 1))
+    torch_device = resolve_device(device)
+    if torch_device is not None:
+        from svmproba.bootstrap.on_device import device_vote_shares
+
+        return device_vote_shares(ensemble.members, rows, threshold, torch_device).T
+
+    def block_shares(block: slice) -> Floats:
+        return member_vote_shares(ensemble.members, rows[block], threshold)
+
+    blocks = score_blocks(ensemble.members, rows)
+    return np.concatenate(map_blocks(block_shares, blocks, n_jobs)).T
+
+
+def with_oob_votes(ensemble: FittedEnsemble, rows: Rows, n_jobs: int | None) -> FittedEnsemble:
+    """Count the out-of-bag votes of the training samples again, at the threshold in force."""
+    threshold = np.reshape(ensemble.threshold, (-1, 1))
+
+    def block_shares(block: slice) -> Floats:
+        scores = member_scores(ensemble.members, rows[block])
+        return vote_shares(scores, threshold, ensemble.counts[:, block].T == 0)
+
+    blocks = score_blocks(ensemble.members, rows)
+    P = mix_shares(np.concatenate(map_blocks(block_shares, blocks, n_jobs)).T, ensemble.weights)
+    P[np.isnan(ensemble.oob_median)] = np.nan
+    return replace(ensemble, oob_proba=P)
+
+
+def oob_levels(ensemble: FittedEnsemble) -> Floats:
+    """Out-of-bag level of every training sample: what a threshold is compared with."""
+    if ensemble.is_calibrated and ensemble.oob_proba is not None:
+        return ensemble.oob_proba
+    return ensemble.oob_median
+
+
+def own_scores(ensemble: FittedEnsemble) -> Floats:
+    """Score of each training sample over the bags without it, as jackknife+ compares them."""
+    scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
+    own: Floats = scaled.mean(axis=0)
+    return own
+
+
+def oob_rates(ensemble: FittedEnsemble) -> Rates:
+    """Rates of the decisions out of bag; NaN where every theta has a threshold of its own."""
+    if ensemble.jackknife is not None:
+        levels = own_scores(ensemble)
+        threshold: Any = jackknife_threshold(levels, ensemble.positive, *ensemble.jackknife)
+    elif ensemble.oob_proba is not None:
+        levels = ensemble.oob_proba
+        threshold = np.nextafter(ensemble.proba_threshold, -np.inf)
+    else:
+        levels, threshold = ensemble.oob_median, ensemble.threshold
+    known = ~np.isnan(levels)
+    if np.ndim(threshold) or not known.any():
+        return Rates(np.nan, np.nan, np.nan)
+    right = (levels[known] > threshold) == ensemble.positive[known]
+    rates = rates_at_threshold(levels, ensemble.positive, float(threshold))
+    return Rates(*rates, float(right.mean()))
+
+
+def curve_of(ensemble: FittedEnsemble) -> RateCurve:
+    """Rates at many thresholds, of the scores or of calibrated probabilities."""
+    if ensemble.is_calibrated and ensemble.oob_proba is not None:
+        return calibrated_curve(ensemble.oob_proba, ensemble.positive)
+    return ensemble.vote_curve

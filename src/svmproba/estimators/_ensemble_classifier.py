@@ -1,0 +1,189 @@
+"""What every fitted bootstrap ensemble offers; how it is fitted is up to its subclasses."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
+from svmproba.bootstrap.threshold import RateCurve
+from svmproba.estimators._calibration import with_calibration
+from svmproba.estimators._costs import DecisionMixin, ensemble_with_costs
+from svmproba.estimators._ensemble_predictions import EnsemblePredictions
+from svmproba.estimators._rate_control import (
+    Target,
+    check_target,
+    new_levels,
+    training_levels,
+    with_rate,
+)
+from svmproba.estimators._validation import Floats, check_calibration
+
+Model = TypeVar("Model", bound="EnsembleClassifier")
+
+
+class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
+    """Rates, costs and calibration of a fitted ensemble, beside its predictions."""
+
+    kernel: Any
+    calibration: str | None
+
+    def rate_curve(self) -> RateCurve:
+        """Rates and errors of either class at many thresholds, measured out of bag.
+
+        Returns
+        -------
+        RateCurve
+            Arrays ``threshold``, ``tpr``, ``tnr``, ``mse_plus``, ``mse_minus``, by increasing
+            threshold: of the scores, which moves vote shares with it, or of calibrated
+            probabilities, which stay.
+        """
+        check_is_fitted(self, "ensemble_")
+        return curve_of(self.ensemble_)
+
+    def with_calibration(self: Model, calibration: str | None) -> Model:
+        """Copy of the model with another link to probabilities, and a threshold of one half.
+
+        Nothing but the link is fitted again, and the arrays are shared. A rate or costs that the
+        model had are given up.
+
+        Parameters
+        ----------
+        calibration : str or None
+            The link, as in the parameter of the same name.
+
+        Returns
+        -------
+        estimator
+            The copy.
+        """
+        check_is_fitted(self, "ensemble_")
+        check_calibration(calibration)
+        other = self._with(with_calibration(self.ensemble_, calibration))
+        other.calibration = calibration
+        return other
+
+    def with_rate(
+        self: Model,
+        *,
+        tpr: float | None = None,
+        tnr: float | None = None,
+        per_theta: bool = False,
+        exceed: bool = True,
+        guarantee: str | None = None,
+        confidence: float = 0.9,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+    ) -> Model:
+        r"""Copy of the model with the threshold at which a class reaches a rate (CEBB1).
+
+        Nothing is fitted again and the arrays are shared. The threshold is set on out-of-bag levels
+        of the training samples, or on the samples `X`, `y`. Vote shares are counted at the new
+        threshold, :math:`P_t(+|x)=\sum_\theta\rho_\theta\frac1B\#\{b:f_{\theta,b}(x)>t\}`, and
+        `predict` still compares them with one half; calibrated probabilities stay as they are, and
+        `predict` compares them with ``proba_threshold_``.
+
+        Parameters
+        ----------
+        tpr, tnr : float in [0, 1]
+            Rate of the class of interest, or of the other class; one of the two.
+        per_theta : bool, default=False
+            Whether every hyperparameter value gets a threshold of its own, at which its own votes
+            reach the rate. For vote shares without a guarantee only; the rate of the mixture may
+            differ.
+        exceed : bool, default=True
+            Whether a rate above the one asked for may stay, as in the paper: the threshold then
+            only moves in favour of the class. False gives up the excess for the other class.
+        guarantee : {None, "split", "oob", "jackknife+"}, default=None
+            What is guaranteed on new samples, see ``guarantee_`` of the result. None: nothing, the
+            threshold reaches the rate on the samples at hand. ``"split"``: the rate with
+            `confidence`, exactly, from the samples `X`, `y`. ``"oob"``: approximately the same,
+            from out-of-bag levels. ``"jackknife+"``: the rate on average over training sets;
+            probabilities on the wrong side of the threshold are then moved to it.
+        confidence : float, default=0.9
+            Confidence of ``"split"`` and ``"oob"``.
+        X, y : array-like, optional
+            Samples that had no part in the fit, and their labels.
+
+        Returns
+        -------
+        estimator
+            A copy with its own ``threshold_``, ``proba_threshold_``, ``guarantee_`` and out-of-bag
+            rates; costs of `with_costs` decide no longer. One of vote shares has no ``oob_proba_``,
+            which would need the training samples again.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from svmproba import BootstrapSVC
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = BootstrapSVC(n_bootstraps=50, pos_label=0, random_state=0).fit(scale(X), y)
+        >>> careful = model.with_rate(tpr=0.99)
+        >>> bool(model.oob_tpr_ < 0.99 <= careful.oob_tpr_), bool(careful.threshold_ < 0)
+        (True, True)
+        """
+        check_is_fitted(self, "ensemble_")
+        if (X is None) != (y is None):
+            raise ValueError("X and y must be given together, or neither.")
+        target = check_target(
+            tpr,
+            tnr,
+            per_theta=per_theta,
+            exceed=exceed,
+            guarantee=guarantee,
+            confidence=confidence,
+            calibrated=self._is_calibrated(),
+            new_samples=X is not None,
+        )
+        return self._with(self._at_rate(target, X, y))
+
+    def _at_rate(self, target: Target, X: Any, y: Any) -> FittedEnsemble:
+        """Ensemble at the threshold that the samples `X`, `y` set; None: out of bag."""
+        levels, positive = self._levels_of(X, y, target.per_theta)
+        place = self._plus if target.sign > 0 else 1 - self._plus
+        label = self.classes_.tolist()[place]
+        return with_rate(self.ensemble_, target, levels, positive, label)
+
+    def _levels_of(
+        self, X: Any, y: Any, per_theta: bool = False
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Levels (n,) or (n_theta, n) and labels of the samples that decide on a threshold."""
+        if X is None:
+            return training_levels(self.ensemble_, per_theta), self.ensemble_.positive
+        rows, labels = self._check_new(X), column_or_1d(y)
+        check_consistent_length(rows, labels)
+        unknown = np.setdiff1d(labels, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y must hold the classes {self.classes_.tolist()!r}, got {unknown.tolist()!r} too."
+            )
+        levels = new_levels(self.ensemble_, rows, per_theta, self.n_jobs, self.device)
+        return levels, labels == self.pos_label_
+
+    def _decided_by(self: Model, costs: Mapping[str, float]) -> Model:
+        return self._with(ensemble_with_costs(self.ensemble_, costs))
+
+    def _with(self: Model, ensemble: FittedEnsemble) -> Model:
+        other = copy.copy(self)
+        other.ensemble_ = ensemble
+        return other
+
+    def _is_calibrated(self) -> bool:
+        return self.ensemble_.is_calibrated
+
+    def __sklearn_tags__(self) -> Tags:
+        """Two classes; sparse rows; pairwise with a precomputed kernel."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.sparse = not pairwise
+        tags.input_tags.pairwise = pairwise
+        return tags

@@ -1,0 +1,211 @@
+"""Predictions of a fitted ensemble: probabilities, labels, votes, scores and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from svmproba.bootstrap.fitted import ensemble_vote_shares
+from svmproba.bootstrap.members import member_scores, score_blocks
+from svmproba.bootstrap.votes import two_columns
+from svmproba.estimators._calibration import positive_proba
+from svmproba.estimators._fitted_attributes import FittedAttributes
+from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
+from svmproba.estimators._rate_control import obey_jackknife
+from svmproba.estimators._records import check_records
+from svmproba.estimators._uncertainty import KINDS, proba_interval, score_interval
+from svmproba.estimators._validation import Floats, check_confidence, check_option
+from svmproba.solvers.kernels import Rows
+
+
+class EnsemblePredictions(FittedAttributes):
+    """What a fitted ensemble says of samples."""
+
+    device: str
+    n_jobs: int | None
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Probabilities of both classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, 2)
+            Columns as `classes_`; rows sum to one. For a dask table a dask array, which reads one
+            partition after the other when it is computed.
+        """
+        if is_lazy(X):
+            check_is_fitted(self, "ensemble_")
+            return map_partitions(self, "predict_proba", X, 2, np.float64)
+        rows = self._check_new(X)
+        P = positive_proba(self.ensemble_, rows, self.n_jobs, self.device)
+        return two_columns(obey_jackknife(self.ensemble_, rows, P, self.n_jobs), self._plus)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Labels: the class of interest where its probability is at least ``proba_threshold_``.
+
+        The threshold is one half unless `with_rate` or `with_costs` moved it.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            Labels; a dask array for a dask table.
+        """
+        if is_lazy(X):
+            check_is_fitted(self, "ensemble_")
+            return map_partitions(self, "predict", X, None, self.classes_.dtype)
+        chosen = self.predict_proba(X)[:, self._plus] >= self.proba_threshold_
+        return self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
+
+    def vote_shares(self, X: ArrayLike) -> Floats:
+        r"""Share of the bags that vote for the class of interest, for each hyperparameter value.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray, shape (n_theta, n_samples)
+            Vote shares :math:`P(+|x,\theta)` at ``threshold_``.
+        """
+        rows = self._check_new(X)
+        return ensemble_vote_shares(self.ensemble_, rows, self.n_jobs, self.device)
+
+    def member_scores(self, X: ArrayLike) -> Iterator[tuple[slice, Floats]]:
+        r"""Scores :math:`f_{\theta,b}(x)` of all members, block by block of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        block : slice
+            Which samples these are.
+        scores : ndarray, shape (n_theta, n_bootstraps, n_samples_of_the_block)
+            Their scores; a block takes about 16 MiB.
+        """
+        rows, members = self._check_new(X), self.ensemble_.members
+        return (
+            (block, np.moveaxis(member_scores(members, rows[block]), 0, -1))
+            for block in score_blocks(members, rows)
+        )
+
+    def predict_proba_interval(
+        self, X: ArrayLike, confidence: float = 0.95, *, kind: str = "sampling"
+    ) -> Floats:
+        """Interval of the probability of the class of interest.
+
+        ========================  ===========================================================
+        `kind`                    what the interval covers
+        ========================  ===========================================================
+        ``"simulation"``          the value for infinitely many bags, this training set given
+        ``"sampling"``            the average of that value over training sets of this size, by
+                                  the infinitesimal jackknife
+        ``"venn_abers"``          nothing with a stated confidence: a pair of probabilities, one
+                                  for either label of the sample
+        ========================  ===========================================================
+
+        None of them is a confidence interval of :math:`P(y=+|x)`, which cannot be both valid and
+        short without assumptions [1]_.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Samples.
+        confidence : float, default=0.95
+            Confidence of the first two kinds.
+        kind : {"simulation", "sampling", "venn_abers"}, default="sampling"
+            ``"simulation"``: error of drawing B bags only; it shrinks with B. ``"sampling"``: error
+            of having this training set; needs about five bags for every training sample to be
+            stable, and is short for vote shares near 0 and 1. With calibrated probabilities both
+            look at the probability that every bag gives by itself, through the fitted link, whose
+            own error is left out; with too few bags, ``"sampling"`` is then as wide as one SVM is
+            uncertain, often more than the ensemble is. ``"venn_abers"``: the pair :math:`[p_0,p_1]`
+            from out-of-bag scores [2]_, about the calibrated probability whatever `calibration` is;
+            wide where few samples have like scores.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, 2)
+            Lower and upper limit.
+
+        Warns
+        -----
+        UserWarning
+            With ``kind="sampling"``, where the variance of some samples cannot be told from the
+            noise of the bags; their intervals assume that training sets move a score as much as
+            bags do.
+
+        References
+        ----------
+        .. [1] R. F. Barber, "Is distribution-free inference possible for binary regression?",
+           Electronic Journal of Statistics 14, 2020.
+        .. [2] V. Vovk and I. Petej, "Venn-Abers predictors", UAI 2014.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from svmproba import BootstrapSVC
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = BootstrapSVC(n_bootstraps=50, random_state=0).fit(scale(X), y)
+        >>> model.predict_proba_interval(scale(X)[:1], kind="simulation").round(2)
+        array([[0.  , 0.07]])
+        """
+        rows = self._check_new(X)
+        check_confidence(confidence)
+        check_option("kind", kind, KINDS)
+        return proba_interval(self.ensemble_, rows, confidence, kind, self.n_jobs)
+
+    def score_interval(
+        self, X: ArrayLike, confidence: float = 0.95, *, theta: int | None = None
+    ) -> Floats:
+        r"""Percentile interval of the score over the bags.
+
+        It covers the score as a functional of the distribution of the samples, in the limit of many
+        samples and smooth class densities, without the bias of regularisation. It tells on which
+        side of the boundary a sample lies, not how probable its label is.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n_samples, n_features)
+            Samples.
+        confidence : float, default=0.95
+            Confidence; 0.95 asks for a thousand bags or more.
+        theta : int or None, default=None
+            Place of a hyperparameter value in ``thetas_``. None: the score
+            :math:`\sum_\theta\rho_\theta f_{\theta,b}(x)` of every bag.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, 2)
+            Lower and upper limit, in units of the margin.
+        """
+        rows = self._check_new(X)
+        check_confidence(confidence)
+        return score_interval(self.ensemble_, rows, confidence, theta, self.n_jobs)
+
+    def _check_new(self, X: ArrayLike) -> Rows:
+        check_is_fitted(self, "ensemble_")
+        refuse_lazy(X, "predict_proba and predict take it by partitions, X.compute() collects it")
+        # Blocks are turned into float64 one by one: a float32 table is not copied as a whole.
+        rows: Rows = check_records(self, X, dtype=[np.float64, np.float32], reset=False)
+        pairwise = self.ensemble_.members.feature_maps[0].kernel == "precomputed"
+        return rows[:, self._present] if pairwise and self._present is not None else rows

@@ -1,0 +1,107 @@
+r"""Texts of the parameters that several estimators share, each written once.
+
+A line such as ``{Cs, kernel/ensemble}`` in the docstring of an estimator stands for the texts of
+these parameters, see `document_parameters`. What follows a slash tells apart the texts of a
+parameter that takes other values elsewhere.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from textwrap import dedent, indent
+from typing import TypeVar
+
+Estimator = TypeVar("Estimator", bound=type)
+
+_MARKER = re.compile(r"^\{([\w/, ]+)\}$", re.MULTILINE)
+
+TEXTS = {
+    "Cs": r"""float, array-like or None, default=None
+        Values of C, on the scale :math:`\frac12\|w\|^2+C\sum\xi`. They are used in increasing
+        order, each once. None: the paper's :math:`2^{-5},2^{-4},\dots,2^5`.""",
+    "kernel/ensemble": """{"linear", "rbf", "poly", "sigmoid", "precomputed", "auto"} or list, \
+default="linear"
+        Kernel, or a list of kernels among the first four, each of which is used with all values of
+        C. ``"auto"`` is ``["linear", "rbf"]``. With ``"precomputed"``, X is the matrix of kernel
+        values with the training samples.""",
+    "kernel": """{"linear", "rbf", "poly", "sigmoid", "precomputed"}, default="linear"
+        Kernel. With ``"precomputed"``, X is the matrix of kernel values with the training
+        samples.""",
+    "gammas": """{"scale", "auto"}, float or list of these, default="scale"
+        Values of gamma for the kernels rbf, poly and sigmoid, in increasing order, each once.
+        ``"scale"`` is ``1 / (n_features * X.var())`` and ``"auto"`` is ``1 / n_features``.""",
+    "degree": """int, default=3
+        Degree of the kernel poly.""",
+    "coef0": """float, default=0.0
+        Offset of the kernels poly and sigmoid.""",
+    "n_bootstraps": """int, default=500
+        Number of bags B.""",
+    "epsilon": r"""float, default=inf
+        How far below the best reliability a value of :math:`\theta` may be and still take part.
+        0 keeps the best value (and those tied with it), ``inf`` keeps all.""",
+    "reliability": """{"accuracy", "balanced_accuracy", "g_mean", "auc"}, default="accuracy"
+        Out-of-bag measure :math:`r` of a hyperparameter value. Accuracy rewards the constant
+        classifier where one class is rare: prefer another measure beyond 80 : 20, and where rates
+        have floors.""",
+    "calibration": """{None, "auto", "platt", "isotonic", "beta", "quadratic", "spline", \
+"venn_abers", "stack"}, default=None
+        Link from out-of-bag scores to probabilities, see `svmproba.links`. None: the vote shares
+        are the probabilities. ``"auto"`` is a convex combination of many links, weighted by their
+        cross-fitted Brier score, see :class:`~svmproba.links.AutoLink`.""",
+    "pos_label": r"""label or None, default=None
+        The class of interest of two classes, chosen where :math:`P=\frac12`. None: the larger
+        label.""",
+    "class_weight/ensemble": """dict, "balanced", None, list of these or "auto", default=None
+        Factor on C for each class, as in :class:`~sklearn.svm.SVC`; with a list every bag is fitted
+        once for each entry. ``"auto"`` is ``[None, "balanced"]`` where the rarer class has less
+        than 30 % of the samples, else None. SVMs without weights may give all samples the same
+        score where a class is rare.""",
+    "class_weight": """dict, "balanced" or None, default=None
+        Factor on C for each class, as in :class:`~sklearn.svm.SVC`.""",
+    "cv": """int, splitter or iterable, default=5
+        Folds. A number deals the samples of every class evenly and at random. Otherwise as in
+        scikit-learn; every sample must be held out once, and SVMs are trained on all other
+        folds.""",
+    "min_tpr": """float or None, default=None
+        Floor under the true positive rate, the recall of the class of interest, on the training
+        samples; in an ensemble, on those of every bag.""",
+    "min_tnr": """float or None, default=None
+        Floor under the true negative rate.""",
+    "min_accuracy": """float or None, default=None
+        Floor under the accuracy.""",
+    "tol": """float, default=1e-3
+        Relative duality gap that every SVM must reach.""",
+    "n_components": """int or None, default=None
+        Number of Nyström landmarks beyond 4000 samples, where kernels are not exact; None: 300.
+        From 400 on another method fits the SVMs, which may miss `tol` at large C.""",
+    "device": """{"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
+        Where to fit the members and to score samples. ``"cpu"``: compiled code, `n_jobs` threads.
+        ``"cuda"``: all members at once on a GPU, by torch; ``"torch"``: the same on torch's CPU,
+        for tests. ``"auto"``: a GPU if torch sees one, else ``"cpu"``. Members meet `tol`
+        everywhere, but are not the same to the last digit. Predictions may be made elsewhere than
+        the fit, after ``set_params(device=...)``. Fitted on the CPU in any case: wide rows (400
+        columns and more, as of exact kernels), the members of ``resample="blb"``, and those with
+        floors up to 400 000 numbers a bag, which the search on the CPU fits better.""",
+    "n_jobs": """int or None, default=None
+        Number of jobs, as in joblib. The result does not depend on it.""",
+    "random_state": """int, RandomState instance or None, default=None
+        Seed of all that is drawn: bags, folds, landmarks, samples held out, starts of a search.""",
+    "verbose": """int, default=0
+        Positive: print the progress of `fit` to stderr.""",
+}
+
+
+def document_parameters(cls: Estimator) -> Estimator:
+    """Put the shared texts into the docstring of an estimator, in place of lines that name them."""
+    if cls.__doc__ is not None:  # python -OO leaves no docstrings
+        cls.__doc__ = _MARKER.sub(_expand, inspect.cleandoc(cls.__doc__))
+    return cls
+
+
+def _expand(marker: re.Match[str]) -> str:
+    texts = []
+    for key in marker[1].replace(" ", "").split(","):
+        kind, _, body = TEXTS[key].partition("\n")
+        texts.append(f"{key.partition('/')[0]} : {kind}\n{indent(dedent(body), '    ')}")
+    return "\n".join(texts)

@@ -1,0 +1,181 @@
+"""What a fit of an ensemble starts from: families of hyperparameter values, bags, options."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from svmproba.bootstrap.bags import draw_bags
+from svmproba.bootstrap.fitted import FittedEnsemble, settle_ensemble
+from svmproba.bootstrap.members import Family, Members, Training
+from svmproba.bootstrap.votes import tally_block
+from svmproba.estimators._lazy_table import refuse_lazy
+from svmproba.estimators._progress import FitProgress
+from svmproba.estimators._records import check_records
+from svmproba.estimators._training_set import (
+    TrainingSet,
+    check_weight_range,
+    class_factors,
+    training_set,
+)
+from svmproba.estimators._validation import (
+    KERNEL_PARAMETERS,
+    Floats,
+    as_generator,
+    check_ensemble_parameters,
+    check_gammas,
+    check_kernels,
+)
+
+THETA = np.dtype(
+    [("C", np.float64), ("gamma", np.float64), ("kernel", "U11"), ("class_weight", np.float64)]
+)
+#: Share of the rarer class below which ``class_weight="auto"`` adds balanced weights.
+RARE = 0.3
+
+
+def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Family]:
+    """Families of an ensemble: kernels, gammas and class weights, every one with every other.
+
+    `data` has the attributes X, weight, classes and plus, and `sizes` are the numbers of samples of
+    the other class and of the class of interest.
+    """
+    weights = check_class_weights(estimator.class_weight, data.classes, data.plus, sizes)
+    low, high = (1.0, 1.0) if data.weight is None else (data.weight.min(), data.weight.max())
+    names = ["sample_weight"] * (data.weight is not None) + ["class_weight"]
+    with np.errstate(over="ignore", under="ignore"):
+        check_weight_range(names, low * min(map(min, weights)), high * max(map(max, weights)))
+    return [
+        Family(kernel, float(gamma), factors)
+        for kernel in check_kernels(estimator.kernel)
+        for gamma in check_gammas(estimator.gammas, kernel, data.X)
+        for factors in weights
+    ]
+
+
+def check_class_weights(
+    class_weight: Any, classes: NDArray[Any], plus: int, sizes: tuple[int, int]
+) -> list[tuple[float, float]]:
+    """Factors on C of the other class and of the class of interest, one pair for each weighting."""
+    wishes = class_weight if isinstance(class_weight, list | tuple) else [class_weight]
+    if isinstance(class_weight, str) and class_weight == "auto":
+        wishes = [None, "balanced"] if min(sizes) < RARE * sum(sizes) else [None]
+    found = []
+    for wish in wishes:
+        if isinstance(wish, str) and wish == "balanced":
+            pair = sum(sizes) / (2 * sizes[0]), sum(sizes) / (2 * sizes[1])
+        else:
+            factors = np.ones(2) if wish is None else class_factors(wish, classes, classes)
+            pair = float(factors[1 - plus]), float(factors[plus])
+        if pair not in found:
+            found.append(pair)
+    if not found:
+        raise ValueError(
+            f"class_weight must be None, 'balanced', 'auto', a dict or a non-empty list of such, "
+            f"got {class_weight!r}."
+        )
+    return found
+
+
+class Setting(NamedTuple):
+    """What a fit starts from.
+
+    Attributes
+    ----------
+    data : TrainingSet
+        Samples that the members are judged by, and their labels.
+    counts : ndarray of uint8, shape (n_bootstraps, n_samples)
+        The bags.
+    n_redraws : int
+        Bags that were drawn again because they lacked a class.
+    places : ndarray of int or None
+        Which samples of the table these are; None: all.
+    options : dict
+        Keyword arguments of `fit_members` and its like.
+    progress : FitProgress
+        Hears of the bags.
+    subsets : tuple of two int
+        Number and size of the subsets of little bootstraps.
+    """
+
+    data: TrainingSet
+    counts: NDArray[np.uint8]
+    n_redraws: int
+    places: NDArray[np.int64] | None
+    options: dict[str, Any]
+    progress: FitProgress
+    subsets: tuple[int, int] = (0, 0)
+
+    def settle(self, estimator: Any, members: Members, training: Training) -> FittedEnsemble:
+        """Weigh the hyperparameter values and summarise the out-of-bag scores."""
+        return settle_ensemble(
+            members,
+            training,
+            self.data.X,
+            self.data.positive,
+            self.counts,
+            thetas=make_thetas(self.options["families"], self.options["Cs"]),
+            epsilon=estimator.epsilon,
+            n_redraws=self.n_redraws,
+            places=self.places,
+            spread=self.data.spread,
+            n_jobs=estimator.n_jobs,
+            device=estimator.device,
+        )
+
+
+def set_up(
+    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None, passes: int = 1
+) -> Setting:
+    """Check parameters and data, draw the bags; each will be reported `passes` times."""
+    Cs = check_ensemble_parameters(estimator)
+    refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
+    rows, labels = check_records(estimator, X, y, order="C")
+    pairwise = "precomputed" in check_kernels(estimator.kernel)
+    data = training_set(rows, labels, sample_weight, None, estimator.pos_label, pairwise=pairwise)
+    n_plus = int(data.positive.sum())
+    families = make_families(estimator, data, (len(data.positive) - n_plus, n_plus))
+    rng = as_generator(estimator.random_state)
+    counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng)
+    n_bags, metadata = passes * len(families) * len(counts), {"sample_weight": sample_weight}
+    progress = FitProgress(estimator, n_bags, X=rows, y=labels, metadata=metadata)
+    weighing = (data.positive, data.weight)
+    options = fit_options(estimator, families, Cs, *weighing, rng=rng, report=progress)
+    return Setting(data, counts, n_redraws, None, options, progress)
+
+
+def fit_options(
+    estimator: Any,
+    families: list[Family],
+    Cs: Floats,
+    judged: NDArray[np.bool_],
+    weight: Floats | None,
+    *,
+    rng: np.random.Generator,
+    report: FitProgress,
+) -> dict[str, Any]:
+    """Keyword arguments of `fit_members`; `judged` are the labels of samples that judge members."""
+    return {
+        "kernel": {name: getattr(estimator, name) for name in KERNEL_PARAMETERS} | {"rng": rng},
+        "families": families,
+        "Cs": Cs,
+        "weight": weight,
+        "tol": estimator.tol,
+        "tally": partial(tally_block, positive=judged, measure=estimator.reliability),
+        "n_jobs": estimator.n_jobs,
+        "report": report,
+        "device": estimator.device,
+    }
+
+
+def make_thetas(families: list[Family], Cs: Floats) -> NDArray[Any]:
+    """Grid of hyperparameter values: by family, then by C."""
+    grid = [
+        (C, family.gamma, family.kernel, family.factors[1] / family.factors[0])
+        for family in families
+        for C in Cs
+    ]
+    return np.array(grid, dtype=THETA)

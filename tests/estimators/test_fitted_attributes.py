@@ -1,0 +1,31 @@
+"""Attributes of a fitted ensemble belong to its arrays."""
+
+import numpy as np
+import pytest
+
+from svmproba import BootstrapSVC
+from svmproba.estimators._fitted_attributes import Fitted, FittedAttributes
+
+NAMES = [name for name, value in vars(FittedAttributes).items() if isinstance(value, Fitted)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    return BootstrapSVC(1.0, n_bootstraps=20, random_state=0).fit(X, X[:, 0] > 0)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "coef_", "oob_proba_"])
+def test_attributes_appear_with_the_fit(name, model):
+    assert hasattr(model, name)
+    assert not hasattr(BootstrapSVC(), name)
+    with pytest.raises(AttributeError):
+        setattr(model, name, 0.0)
+
+
+def test_copies_share_the_arrays(model):
+    other = model.with_rate(tpr=0.99, exceed=False).with_calibration("platt")
+    for name in ("intercept_", "counts_", "oob_scores_", "weights_"):
+        assert getattr(other, name) is getattr(model, name)
+    assert model.calibrator_ is None
+    assert model.threshold_ == 0
