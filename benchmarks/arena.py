@@ -55,7 +55,7 @@ def bootstrap(X: Floats, y: Labels, new: Floats, args: Any, **params: Any) -> di
 
 
 def linear_contenders(X: Floats, y: Labels, new: Floats, args: Any) -> dict[str, Floats]:
-    found = bootstrap(X, y, new, args)
+    found = bootstrap(X, y, new, args, class_weight=[None])
     found["auto_weighted"] = bootstrap(X, y, new, args, class_weight="auto")["auto"]
     svm = TunedSVM(X, y, 0, args.jobs)
     for method in ("sigmoid", "isotonic", "temperature"):
@@ -79,7 +79,7 @@ def linear_contenders(X: Floats, y: Labels, new: Floats, args: Any) -> dict[str,
 
 
 def rbf_contenders(X: Floats, y: Labels, new: Floats, args: Any) -> dict[str, Floats]:
-    options = {"kernel": "auto"}
+    options: dict[str, Any] = {"kernel": "auto", "class_weight": [None]}
     found = {"auto_kernels": bootstrap(X, y, new, args, **options)["auto"]}
     options["class_weight"] = "auto"
     found["auto_kernels_weighted"] = bootstrap(X, y, new, args, **options)["auto"]

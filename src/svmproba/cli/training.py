@@ -77,7 +77,7 @@ def train(
     common: dict[str, Any] = {
         "n_bootstraps": n_bootstraps,
         "calibration": goal.calibration,
-        "class_weight": goal.class_weight,
+        "class_weight": goal.class_weight or [None],
         "kernel": goal.kernel,
         "pos_label": task.positive,
         "n_jobs": n_jobs,

@@ -55,7 +55,6 @@ def _doubts_of(ensemble: FittedEnsemble, reliability: str) -> list[str]:
         found.append(
             f"The vote shares of all samples are alike ({P.min():.3g} to {P.max():.3g}): nearly "
             f"every member calls all samples the same class, as SVMs do where a class is rare. "
-            f"Set class_weight='auto' and reliability='balanced_accuracy', or calibration='auto' "
-            f"with class_weight='auto'."
+            f"Set calibration='auto', or class_weight='auto' and reliability='balanced_accuracy'."
         )
     return found

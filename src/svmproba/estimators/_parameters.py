@@ -56,7 +56,8 @@ default="linear"
         Factor on C for each class, as in :class:`~sklearn.svm.SVC`; with a list every bag is fitted
         once for each entry. ``"auto"`` is ``[None, "balanced"]`` where the rarer class has less
         than 30 % of the samples, else None. SVMs without weights may give all samples the same
-        score where a class is rare.""",
+        score where a class is rare; None is therefore ``"auto"`` with ``calibration="auto"``, and
+        ``[None]`` never has weights.""",
     "class_weight": """dict, "balanced" or None, default=None
         Factor on C for each class, as in :class:`~sklearn.svm.SVC`.""",
     "cv": """int, splitter or iterable, default=5

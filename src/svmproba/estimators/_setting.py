@@ -43,7 +43,11 @@ def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Fam
     `data` has the attributes X, weight, classes and plus, and `sizes` are the numbers of samples of
     the other class and of the class of interest.
     """
-    weights = check_class_weights(estimator.class_weight, data.classes, data.plus, sizes)
+    weighting = estimator.class_weight
+    # Balanced weights leave calibrated probabilities right and rank rare classes better.
+    if weighting is None and is_auto(estimator.calibration):
+        weighting = "auto"
+    weights = check_class_weights(weighting, data.classes, data.plus, sizes)
     low, high = (1.0, 1.0) if data.weight is None else (data.weight.min(), data.weight.max())
     names = ["sample_weight"] * (data.weight is not None) + ["class_weight"]
     with np.errstate(over="ignore", under="ignore"):
@@ -56,12 +60,17 @@ def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Fam
     ]
 
 
+def is_auto(wish: Any) -> bool:
+    """Whether a parameter is the word "auto"; an array is not compared with it."""
+    return isinstance(wish, str) and wish == "auto"
+
+
 def check_class_weights(
     class_weight: Any, classes: NDArray[Any], plus: int, sizes: tuple[int, int]
 ) -> list[tuple[float, float]]:
     """Factors on C of the other class and of the class of interest, one pair for each weighting."""
     wishes = class_weight if isinstance(class_weight, list | tuple) else [class_weight]
-    if isinstance(class_weight, str) and class_weight == "auto":
+    if is_auto(class_weight):
         wishes = [None, "balanced"] if min(sizes) < RARE * sum(sizes) else [None]
     found = []
     for wish in wishes:
