@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Floats
 from svmproba.bootstrap.members import Family, Members, Training, count_votes, family_rows
 from svmproba.solvers.constrained.bags import fit_constrained
 from svmproba.solvers.constrained.local_search import OPTIMAL
@@ -16,8 +17,6 @@ from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import Tally
 from svmproba.solvers.problem import relative_gaps
 from svmproba.solvers.runtime.devices import resolve_device
-
-Floats = NDArray[np.float64]
 
 
 class FloorFit(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.blocks import map_blocks
 from svmproba.bootstrap.guarantee import jackknife_threshold
 from svmproba.bootstrap.members import (
@@ -28,9 +29,6 @@ from svmproba.bootstrap.threshold import RateCurve, calibrated_curve, rate_curve
 from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, vote_shares
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.runtime.devices import resolve_device
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 NO_GUARANTEE = "No guarantee: the threshold is where the model put it, and no rate was asked for."
 

@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
+from svmproba._types import Floats
 from svmproba.bootstrap.blocks import row_blocks
-
-Floats = NDArray[np.float64]
 
 KINDS = (None, "split", "oob", "jackknife+")
 

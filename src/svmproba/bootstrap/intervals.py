@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from svmproba._types import Floats
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import DECIMALS
-
-Floats = NDArray[np.float64]
 
 # A spread relatively smaller than this is taken for a rounding error.
 _ROUNDING = 1e-12

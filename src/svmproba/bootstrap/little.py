@@ -27,16 +27,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.members import Family, Members, Training, count_votes, family_rows
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import Tally
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 #: Bags and samples of one subset at the least.
 LEAST_BAGS, LEAST_SIZE = 10, 200

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Floats
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import product_vote_shares, vote_shares
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import Tally
-
-Floats = NDArray[np.float64]
 
 #: What a feature map computes with, beside its parameters.
 _MAP_ARRAYS = ("basis", "pivots", "projection")

@@ -15,14 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from svmproba._types import Floats
 from svmproba.bootstrap.members import Members, transformed
 from svmproba.bootstrap.reliability import reliability_from_counts
 from svmproba.bootstrap.votes import DECIMALS, HALF
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import Tally
 from svmproba.solvers.runtime.devices import memory_budget
-
-Floats = NDArray[np.float64]
 
 #: Float64 numbers that a score needs at most while it is sorted and summarised.
 _PER_SCORE = 12

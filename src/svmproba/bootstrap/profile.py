@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.members import Members, member_scores, scores_width
 from svmproba.bootstrap.profile_rows import profile_rows
 from svmproba.bootstrap.votes import DECIMALS
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.runtime.devices import resolve_device
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 #: Samples from which scales and thresholds are read; all of them up to this number.
 N_PILOTS = 200

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-MEASURES = ("accuracy", "balanced_accuracy", "g_mean", "auc")
+from svmproba._types import Floats
 
-Floats = NDArray[np.float64]
+MEASURES = ("accuracy", "balanced_accuracy", "g_mean", "auc")
 
 
 def reliability_of_bags(

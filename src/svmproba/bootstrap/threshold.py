@@ -13,13 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.guarantee import guaranteed_level
 from svmproba.bootstrap.profile import MAX_THRESHOLDS, Profile
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 #: Distance of a threshold from the score it is set for, as a share of the largest: the sample keeps
 #: its side where its score is computed among other samples and rounded otherwise.

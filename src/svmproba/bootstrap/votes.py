@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Floats
 from svmproba.bootstrap.reliability import reliability_of_bags
 from svmproba.solvers.core.compiled import entry
-
-Floats = NDArray[np.float64]
 
 DECIMALS = 12
 #: A weight of one half, as `mix_shares` rounds it.

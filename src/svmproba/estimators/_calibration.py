@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from svmproba._types import Floats
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.fitted import NO_GUARANTEE, FittedEnsemble, ensemble_vote_shares
 from svmproba.bootstrap.members import mean_scores
 from svmproba.bootstrap.votes import mix_shares
-from svmproba.estimators._validation import Floats
 from svmproba.links._choose import fit_link
 from svmproba.solvers.kernels import Rows
 

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._types import Floats
 from svmproba.estimators._floor_messages import clash_message, margin_rates, scale_advice
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
 from svmproba.estimators._training_set import training_set
 from svmproba.estimators._validation import (
-    Floats,
     as_generator,
     check_confidence,
     check_gammas,

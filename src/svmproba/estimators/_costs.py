@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble
-from svmproba.estimators._validation import Floats
 
 Cost = float | ArrayLike
 

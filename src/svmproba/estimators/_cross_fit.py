@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import check_cv
 
+from svmproba._types import Floats
 from svmproba.estimators._pairs import Places, Samples
-from svmproba.estimators._validation import Floats
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.kernels import Rows
 

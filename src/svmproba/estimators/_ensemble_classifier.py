@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._calibration import with_calibration
@@ -24,7 +25,7 @@ from svmproba.estimators._rate_control import (
     training_levels,
     with_rate,
 )
-from svmproba.estimators._validation import Floats, check_calibration
+from svmproba.estimators._validation import check_calibration
 
 Model = TypeVar("Model", bound="EnsembleClassifier")
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._types import Floats
 from svmproba.bootstrap.fitted import ensemble_vote_shares
 from svmproba.bootstrap.members import member_scores, score_blocks
 from svmproba.bootstrap.votes import two_columns
@@ -18,7 +19,7 @@ from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
 from svmproba.estimators._rate_control import obey_jackknife
 from svmproba.estimators._records import check_records
 from svmproba.estimators._uncertainty import KINDS, proba_interval, score_interval
-from svmproba.estimators._validation import Floats, check_confidence, check_option
+from svmproba.estimators._validation import check_confidence, check_option
 from svmproba.solvers.kernels import Rows
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble, oob_rates
 from svmproba.bootstrap.members import input_coef
 from svmproba.bootstrap.votes import two_columns
 from svmproba.estimators._summary import summary_of, with_list
-from svmproba.estimators._validation import Floats
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from svmproba.estimators._validation import Floats
+from svmproba._types import Floats
 from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.single import solve_constrained
 from svmproba.solvers.kernels import Rows

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from svmproba._types import Floats
 from svmproba.bootstrap.little import Split, fit_little_members, split_records
 from svmproba.bootstrap.members import Members, Training
 from svmproba.estimators._lazy_table import is_lazy, read_labels, read_rows
@@ -17,7 +18,6 @@ from svmproba.estimators._records import check_records, check_sizes
 from svmproba.estimators._setting import Setting, fit_options, make_families
 from svmproba.estimators._training_set import TrainingSet, encode_two_classes, training_set
 from svmproba.estimators._validation import (
-    Floats,
     as_generator,
     check_ensemble_parameters,
     check_kernels,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from svmproba._types import Floats
 from svmproba.estimators._pairs import Samples, join_pairs
-from svmproba.estimators._validation import Floats
 from svmproba.links._choose import BY_NAME
 
 _OF_ENSEMBLES = ("quadratic", "spline", "stack", "auto")

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import two_columns
 from svmproba.estimators._training_set import join_weights, place_of_interest, present_samples
-from svmproba.estimators._validation import Floats
 from svmproba.links import couple
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
 
-Bools = NDArray[np.bool_]
 Places = NDArray[np.intp]
 Pair = tuple[int, int]
 

@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._types import Floats
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._pairs import Pair, PairMembers, Places, Samples, encode_samples
 from svmproba.estimators._records import check_records
-from svmproba.estimators._validation import Floats, check_grid_parameters, check_integer
+from svmproba.estimators._validation import check_grid_parameters, check_integer
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
+from svmproba._types import Floats
 from svmproba.estimators._cross_fit import CrossFit, cross_fit, deal_folds
 from svmproba.estimators._doubts import warn_of_gaps
 from svmproba.estimators._pair_links import (
@@ -26,7 +27,6 @@ from svmproba.estimators._progress import FitProgress
 from svmproba.estimators._records import check_records
 from svmproba.estimators._score_spread import Trained, fit_spread, kernel_rest, link_proba
 from svmproba.estimators._validation import (
-    Floats,
     as_generator,
     check_gammas,
     check_option,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Floats
 from svmproba.bootstrap.blocks import map_blocks
 from svmproba.bootstrap.fitted import FittedEnsemble, oob_levels, own_scores
 from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus, state_guarantee
@@ -16,7 +17,7 @@ from svmproba.bootstrap.members import member_scores, score_blocks
 from svmproba.bootstrap.profile import profile_records
 from svmproba.bootstrap.threshold import HAIR, threshold_for_rate
 from svmproba.estimators._calibration import calibrated_proba
-from svmproba.estimators._validation import Floats, check_confidence, check_number
+from svmproba.estimators._validation import check_confidence, check_number
 from svmproba.solvers.kernels import Rows
 
 #: Calibrated probabilities above this number, so from one half on, are called positive.

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
+from svmproba._types import Floats
 from svmproba.bootstrap.bags import draw_bags
-from svmproba.estimators._validation import Floats
 from svmproba.links._sollich import margin_variance
 from svmproba.links._sollich_posterior import sample_posterior
 from svmproba.solvers.ensemble import fit_ensemble

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from svmproba._types import Floats
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.fitted import FittedEnsemble, settle_ensemble
 from svmproba.bootstrap.members import Family, Members, Training
@@ -23,7 +24,6 @@ from svmproba.estimators._training_set import (
 )
 from svmproba.estimators._validation import (
     KERNEL_PARAMETERS,
-    Floats,
     as_generator,
     check_ensemble_parameters,
     check_gammas,

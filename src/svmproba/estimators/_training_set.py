@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from svmproba.estimators._validation import Floats
+from svmproba._types import Floats
 from svmproba.solvers.kernels import Rows
 
 #: Smallest and largest weight; see `svmproba.estimators._samples.LARGEST`.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from svmproba._types import Floats
 from svmproba.bootstrap.blocks import map_blocks
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.intervals import (
@@ -17,7 +18,6 @@ from svmproba.bootstrap.intervals import (
 from svmproba.bootstrap.members import member_scores, score_blocks
 from svmproba.bootstrap.votes import twice_votes
 from svmproba.estimators._calibration import calibrated_proba, link_proba, scaled_scores
-from svmproba.estimators._validation import Floats
 from svmproba.links import VennAbersLink
 from svmproba.solvers.kernels import Rows
 

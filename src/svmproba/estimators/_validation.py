@@ -11,15 +11,15 @@ from numbers import Integral, Real
 from typing import Any, ParamSpec
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from svmproba._types import Floats
 from svmproba.bootstrap.reliability import MEASURES
 from svmproba.links._choose import LINKS
 from svmproba.solvers.kernels import Rows, check_kernel, resolve_gamma
 from svmproba.solvers.runtime.devices import resolve_device
 
-Floats = NDArray[np.float64]
 P = ParamSpec("P")
 
 PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba._types import Bools, Floats
 from svmproba.estimators._cross_fit import deal_folds
 from svmproba.estimators._doubts import warn_of_gaps
-from svmproba.estimators._pairs import Bools, PairSamples, Samples, join_pairs
+from svmproba.estimators._pairs import PairSamples, Samples, join_pairs
 from svmproba.estimators._pairwise_svc import PairwiseSVC
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators._records import check_records
 from svmproba.estimators._validation import (
-    Floats,
     as_generator,
     check_gammas,
     check_option,

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
+from svmproba._types import Floats
 from svmproba.bootstrap.intervals import clopper_pearson
-from svmproba.evaluation._metrics import Floats, Label, check_pair
+from svmproba.evaluation._metrics import Label, check_pair
 
 Strategy = Literal["uniform", "quantile"]
 

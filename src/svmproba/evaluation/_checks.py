@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.metrics import roc_auc_score
 
+from svmproba._types import Bools, Floats
 from svmproba.evaluation._limits import auc_deviation, auc_limits, mean_limits
-from svmproba.evaluation._metrics import Bools, Floats
 
 #: A class with fewer records than this is small.
 FEW_RECORDS = 20

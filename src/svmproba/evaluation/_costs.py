@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba._types import Bools, Floats
 from svmproba.estimators._costs import COSTS, check_cost, cost_threshold
 from svmproba.evaluation._classifiers import column_of, last_step, rows_for_last_step
-from svmproba.evaluation._metrics import Bools, Floats, Label, check_pair, is_positive
+from svmproba.evaluation._metrics import Label, check_pair, is_positive
 
 
 class CostCurve(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmproba.evaluation._metrics import Floats
+from svmproba._types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

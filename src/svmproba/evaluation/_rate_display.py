@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba._types import Floats
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.evaluation._classifiers import (
@@ -30,7 +31,7 @@ from svmproba.evaluation._drawing import (
     wrapped,
     write_legend,
 )
-from svmproba.evaluation._metrics import Floats, Label, is_positive
+from svmproba.evaluation._metrics import Label, is_positive
 from svmproba.evaluation._rates import rate_curve
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.bootstrap.votes import mix_shares, vote_shares
-from svmproba.evaluation._metrics import Bools, Floats, Label, check_scores, finite, is_positive
+from svmproba.evaluation._metrics import Label, check_scores, finite, is_positive
 
 MAX_THRESHOLDS = 200
 #: Scores whose votes are counted together: they stay in the cache for all thresholds.

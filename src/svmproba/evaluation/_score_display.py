@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba._types import Floats
 from svmproba.evaluation._classifiers import (
     class_names_in,
     column_of,
@@ -30,7 +31,7 @@ from svmproba.evaluation._drawing import (
     wrapped,
     write_legend,
 )
-from svmproba.evaluation._metrics import Floats, Label, check_scores, is_positive
+from svmproba.evaluation._metrics import Label, check_scores, is_positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

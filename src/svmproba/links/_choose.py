@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from svmproba._types import Bools, Floats
 from svmproba.links._beta import BetaLink
 from svmproba.links._cosine import CosineLink
 from svmproba.links._cpon import CponLink
 from svmproba.links._gaussian import GaussianLink
 from svmproba.links._isotonic import IsotonicLink
-from svmproba.links._link import Bools, Floats, Link
+from svmproba.links._link import Link
 from svmproba.links._moderated import ModeratedLink
 from svmproba.links._platt import PlattLink
 from svmproba.links._sollich import SollichLink

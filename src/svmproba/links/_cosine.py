@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from svmproba.links._link import Bools, Floats, Link
+from svmproba._types import Bools, Floats
+from svmproba.links._link import Link
 
 _GAMMAS: Floats = np.logspace(-7, -2, 6)
 _FOLDS, _TAIL = 5, 0.01

@@ -7,7 +7,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmproba.links._link import Floats
+from svmproba._types import Floats
 
 #: Least distance of pairwise probabilities from 0 and 1, as in LIBSVM.
 _LEAST = 1e-7

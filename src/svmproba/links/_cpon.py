@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaln, expit
 
+from svmproba._types import Bools, Floats
 from svmproba.links._fitting import smoothed_targets
-from svmproba.links._link import Bools, Floats, Link, check_pairs
+from svmproba.links._link import Link, check_pairs
 
 _LEAST_SHAPE, _LARGEST_SHAPE = 1e-2, 1e4
 #: Below this value an incomplete beta function loses digits to underflow.

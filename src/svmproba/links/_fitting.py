@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from svmproba.links._link import Bools, Floats
+from svmproba._types import Bools, Floats
 
 #: Reference implementations stop at a gradient of 1e-5; one more step is cheap and sharper.
 _GRADIENT = 1e-9

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from svmproba.links._link import Bools, Floats, Link
+from svmproba._types import Bools, Floats
+from svmproba.links._link import Link
 
 Counts = NDArray[np.intp]
 

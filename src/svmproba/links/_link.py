@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from svmproba._types import Bools, Floats
+
 Places = NDArray[np.intp]
 
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from svmproba.links._link import Floats, Link
+from svmproba._types import Floats
+from svmproba.links._link import Link
 
 VARIANCES = ("bootstrap", "margin")
 

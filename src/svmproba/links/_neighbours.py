@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from svmproba.links._link import Bools, Floats, Places
+from svmproba._types import Bools, Floats
+from svmproba.links._link import Places
 from svmproba.solvers.kernels import BLOCK_BYTES, Rows
 
 #: A squared distance that exceeds its limit by less counts as equal.

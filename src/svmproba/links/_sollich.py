@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import erfcx, expit, log_ndtr, logsumexp, roots_legendre
 
-from svmproba.links._link import Floats, Link
+from svmproba._types import Floats
+from svmproba.links._link import Link
 
 AVERAGES = {"map": "mixed", "frozen": "margin", "sampled": "draws"}
 #: Number of standard deviations beyond which scores have no weight.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmproba.links._link import Floats
+from svmproba._types import Floats
 
 _CHAINS, _BURN_IN, _THIN = 20, 500, 10
 

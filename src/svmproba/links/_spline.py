@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
+from svmproba._types import Bools, Floats
 from svmproba.links._fitting import fit_logistic
-from svmproba.links._link import Bools, Floats, Link
+from svmproba.links._link import Link
 
 #: Share of the samples beyond each of the outer knots, where the exponent is a straight line.
 _TAIL = 0.02

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from scipy.special import expit
 
+from svmproba._types import Bools, Floats
 from svmproba.links._fitting import fit_logistic
-from svmproba.links._link import Bools, Floats, Link
+from svmproba.links._link import Link
 
 
 class StackLink(Link):

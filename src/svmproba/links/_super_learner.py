@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
+from svmproba._types import Bools, Floats
 from svmproba.links._beta import BetaLink
 from svmproba.links._isotonic import IsotonicLink
-from svmproba.links._link import Bools, Floats, Link, Places
+from svmproba.links._link import Link, Places
 from svmproba.links._platt import PlattLink
 from svmproba.links._spline import QuadraticLink, SplineLink
 from svmproba.links._stack import StackLink

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba._types import Bools, Floats
 from svmproba.links._isotonic import Counts, pool_ties
-from svmproba.links._link import Bools, Floats, Link
+from svmproba.links._link import Link
 
 
 class VennAbersLink(Link):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from scipy.special import expit
 
-from svmproba.links._link import Floats, Link
+from svmproba._types import Floats
+from svmproba.links._link import Link
 
 
 class WahbaLink(Link):

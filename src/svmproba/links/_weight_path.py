@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmproba.links._link import Bools, Floats
+from svmproba._types import Bools, Floats
 from svmproba.solvers.ensemble import Ensemble, fit_ensemble
 from svmproba.solvers.kernels import Rows
 

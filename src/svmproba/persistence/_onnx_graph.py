@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from svmproba._types import Floats
 
 #: The first version that compares texts; onnxruntime supports it since 1.17.
 OPSET = 19

@@ -44,7 +44,6 @@ from svmproba.solvers.core.tables import column_sizes, is_dense, product
 if TYPE_CHECKING:
     from torch import Tensor
 
-Array = Floats
 
 #: Share of the zero member's loss below which an objective counts as zero (one class only).
 _ZERO = 1e-15

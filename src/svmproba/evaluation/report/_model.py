@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from svmproba._types import Floats
 from svmproba.bootstrap.intervals import percentile_interval
 from svmproba.estimators._summary import training_size
 from svmproba.evaluation._classifiers import is_calibrated
-from svmproba.evaluation._metrics import Floats
 from svmproba.evaluation.report._records import Records, ensemble_of
 
 N_DRIVERS = 20

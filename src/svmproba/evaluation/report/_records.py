@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitted import oob_levels
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.votes import mix_shares, vote_shares
@@ -16,7 +17,6 @@ from svmproba.estimators import BootstrapSVC
 from svmproba.estimators._records import take_rows
 from svmproba.evaluation._checks import Calls
 from svmproba.evaluation._classifiers import is_calibrated, last_step, rows_for_last_step
-from svmproba.evaluation._metrics import Bools, Floats
 
 #: Target rates that a report offers: 0, 0.1 %, ..., 100 % of the class of interest.
 DEMANDS = np.arange(1001) / 1000

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from svmproba._types import Floats
 from svmproba.solvers.constrained.feasible_point import confirm, needed_mass, polish
 from svmproba.solvers.constrained.local_search import FEASIBLE, IMPOSSIBLE, NONE_FOUND, OPTIMAL
 from svmproba.solvers.constrained.penalties import is_large, penalty_path, point_value
@@ -27,31 +28,30 @@ from svmproba.solvers.constrained.single import (
 )
 from svmproba.solvers.ensemble import Ensemble, fit_ensemble
 from svmproba.solvers.newton.lagrangian import DIRECT_WIDTH
-from svmproba.solvers.problem import Array
 from svmproba.solvers.runtime.devices import resolve_device
 from svmproba.solvers.runtime.tasks import Parcel, run_tasks
 from svmproba.solvers.runtime.threads import blas_threads, interruptible
 
 #: Points of a bag, (n_C, n_floors, d + 1), and lower bounds, (n_C, n_floors), from a device.
-_Found = tuple[Array, Array]
+_Found = tuple[Floats, Floats]
 
 
 class ConstrainedEnsemble(NamedTuple):
     """The fitted models, and how good each one is known to be."""
 
-    coef: Array  # (n_floors, n_C, n_bags, d)
-    intercept: Array  # (n_floors, n_C, n_bags)
-    objective: Array  # (n_floors, n_C, n_bags)
-    bound: Array  # (n_floors, n_C, n_bags), proven lower bounds
+    coef: Floats  # (n_floors, n_C, n_bags, d)
+    intercept: Floats  # (n_floors, n_C, n_bags)
+    objective: Floats  # (n_floors, n_C, n_bags)
+    bound: Floats  # (n_floors, n_C, n_bags), proven lower bounds
     status: Any  # (n_floors, n_C, n_bags), OPTIMAL, FEASIBLE, IMPOSSIBLE or NONE_FOUND
 
 
 def fit_constrained(
     rows: Any,
-    signs: Array,
+    signs: Floats,
     counts: Any,
-    grid: Array,
-    floors: Array,
+    grid: Floats,
+    floors: Floats,
     *,
     plain: Ensemble | None = None,
     effort: str = "default",
@@ -126,10 +126,10 @@ def fit_constrained(
 
 def _batches(
     rows: Any,
-    signs: Array,
+    signs: Floats,
     counts: Any,
-    grid: Array,
-    floors: Array,
+    grid: Floats,
+    floors: Floats,
     plain: Ensemble | None,
     device: Any,
 ) -> Iterator[tuple[int, list[tuple[Any, _Found | None]]]]:
@@ -154,7 +154,7 @@ def _run_bag(
 
 def _fit_bag(
     content: tuple[Any, ...], piece: tuple[Any, _Found | None], stop: Any
-) -> tuple[Array, Array, Array, Array, Any]:
+) -> tuple[Floats, Floats, Floats, Floats, Any]:
     """Models of one bag: weights, bias, objective, bound, status, each (n_floors, n_C, ...)."""
     (rows, signs, grid, floors, solves, seed), (counts, known) = content, piece
     weight = np.array(counts, np.float64)
@@ -190,8 +190,8 @@ def _fit_bag(
 
 
 def _arrays(
-    points: dict[tuple[int, int], Point | None], bound: Array, d: int
-) -> tuple[Array, Array, Array, Array, Any]:
+    points: dict[tuple[int, int], Point | None], bound: Floats, d: int
+) -> tuple[Floats, Floats, Floats, Floats, Any]:
     """Weights, bias, objective, bound and status from points by C and floor."""
     coef, intercept = np.full((*bound.shape, d), np.nan), np.full(bound.shape, np.nan)
     values = np.full(bound.shape, np.inf)
@@ -205,9 +205,9 @@ def _arrays(
 
 
 def _large_bag(
-    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array, known: _Found | None,
+    rows: Any, signs: Floats, weight: Floats, grid: Floats, needs: Floats, known: _Found | None,
     stop: Any,
-) -> tuple[Array, Array, Array, Array, Any]:  # fmt: skip
+) -> tuple[Floats, Floats, Floats, Floats, Any]:  # fmt: skip
     """Models of a large bag, as in `_fit_bag`."""
     if known is None:
         points, lower = penalty_path(rows, signs, weight, grid, needs, stop)
@@ -217,7 +217,7 @@ def _large_bag(
 
 
 def _polish_all(
-    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array, point: Array
+    rows: Any, signs: Floats, weight: Floats, grid: Floats, needs: Floats, point: Floats
 ) -> dict[tuple[int, int], Any]:
     """Make points strictly feasible; as `penalty_path` returns them."""
     n_grid, n_floors, width = point.shape

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from svmproba._types import Floats
 from svmproba.solvers.constrained.lower_bounds import lower_bound
 from svmproba.solvers.constrained.swaps import (
     GOAL,
@@ -33,7 +34,6 @@ from svmproba.solvers.core.compiled import JIT, ONCE, entry
 from svmproba.solvers.exact_path.follow import DONE
 from svmproba.solvers.exact_path.moves import SCATTER, SOLVES
 from svmproba.solvers.exact_path.workspace import copy_slot
-from svmproba.solvers.problem import Array
 
 # Marks of records in a node.
 _OPEN, _HELD, _EXCUSED = range(3)
@@ -45,10 +45,10 @@ class Tree(NamedTuple):
     """Open nodes, as a heap of places in the store."""
 
     mark: Any  # (room, n)
-    bound: Array  # (room,)
+    bound: Floats  # (room,)
     heap: Any  # (room,), places, the least bound first; after the open ones, free places
     count: Any  # (3,)
-    lost: Array  # (1,), least bound of the nodes that were closed or left unsolved
+    lost: Floats  # (1,), least bound of the nodes that were closed or left unsolved
 
 
 def new_tree(n: int, room: int) -> Tree:

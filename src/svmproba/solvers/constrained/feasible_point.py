@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from svmproba.solvers.problem import Array
+from svmproba._types import Floats
 
 #: Points are scaled up by this share, so that margins of 1 survive rounding.
 _STRICT = 1e-9
@@ -15,12 +15,12 @@ _SUMS = 1e-12
 
 
 def needed_mass(
-    signs: Array,
-    weight: Array,
+    signs: Floats,
+    weight: Floats,
     min_tpr: float | None = None,
     min_tnr: float | None = None,
     min_accuracy: float | None = None,
-) -> Array:
+) -> Floats:
     """Return the mass that must have its margin among the positives, the negatives and all.
 
     Parameters
@@ -56,8 +56,8 @@ def needed_mass(
 
 
 def polish(
-    rows: Any, signs: Array, weight: Array, C: float, need: Array, coef: Array
-) -> tuple[Array, float, float] | None:
+    rows: Any, signs: Floats, weight: Floats, C: float, need: Floats, coef: Floats
+) -> tuple[Floats, float, float] | None:
     r"""Return the best strictly feasible point with these weights.
 
     For a given :math:`w` the loss is piecewise linear in :math:`b` and convex, and the
@@ -104,8 +104,8 @@ def polish(
 
 
 def confirm(
-    raw: Array, signs: Array, weight: Array, C: Array, need: Array, coef: Array, bias: Array
-) -> tuple[Array, Array, Array]:
+    raw: Floats, signs: Floats, weight: Floats, C: Floats, need: Floats, coef: Floats, bias: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Scale many points up by 1e-9, as `polish` does, and tell what they are worth.
 
     Parameters
@@ -145,7 +145,7 @@ def confirm(
     return coef, bias, np.where(fits, value, np.inf)
 
 
-def _best_bias(scores: Array, signs: Array, weight: Array, need: Array) -> float | None:
+def _best_bias(scores: Floats, signs: Floats, weight: Floats, need: Floats) -> float | None:
     """Return the bias of least loss among those that satisfy the floors."""
     edge = signs - scores
     order = np.argsort(edge, kind="stable")

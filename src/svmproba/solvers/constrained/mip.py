@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from svmproba._types import Floats
 from svmproba.solvers.constrained.feasible_point import polish
 from svmproba.solvers.constrained.single import Constrained, solve_constrained
-from svmproba.solvers.problem import Array
 
 #: Relative distance to the solver's bound within which its claim of optimality is passed on: its
 #: tolerances allow slack that the polished point does not have.
@@ -38,10 +38,10 @@ _TOO_LARGE = (
 class _Model(NamedTuple):
     """The problem as the solvers see it, with a point to start from."""
 
-    rows: Array  # (n, d), the records of positive weight
-    signs: Array
-    cost: Array  # C times weight
-    mass: Array
+    rows: Floats  # (n, d), the records of positive weight
+    signs: Floats
+    cost: Floats  # C times weight
+    mass: Floats
     counted: Any  # records with a binary variable
     groups: list[tuple[Any, float]]  # records of a floor, mass they need
     start: Constrained | None
@@ -50,18 +50,18 @@ class _Model(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    coef: Array | None
+    coef: Floats | None
     bound: float
     claim: str  # "optimal", "infeasible" or ""
 
 
 def solve_exact(
     rows: Any,
-    signs: Array,
+    signs: Floats,
     C: float,
     *,
-    need: Array,
-    weight: Array | None = None,
+    need: Floats,
+    weight: Floats | None = None,
     solver: str = "scip",
     time_limit: float = 60.0,
     start: Constrained | None = None,
@@ -133,7 +133,7 @@ def _imported(solver: str) -> Any:
 
 
 def _model(
-    rows: Any, signs: Array, C: float, need: Array, weight: Array, start: Constrained,
+    rows: Any, signs: Floats, C: float, need: Floats, weight: Floats, start: Constrained,
     big_m: float | None, time_limit: float,
 ) -> _Model:  # fmt: skip
     """Keep the records of positive weight and the floors that ask for something."""
@@ -148,7 +148,7 @@ def _model(
     return _Model(part, y, C * c, c, counted, groups, known, big_m, time_limit)
 
 
-def _start_values(model: _Model, start: Constrained) -> tuple[Array, Array, Array]:
+def _start_values(model: _Model, start: Constrained) -> tuple[Floats, Floats, Floats]:
     """Return weights, slacks and binaries of the start."""
     assert start.coef is not None
     margins = model.signs * (model.rows @ start.coef + start.intercept)

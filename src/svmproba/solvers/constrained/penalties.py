@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from svmproba._types import Floats
 from svmproba.solvers.constrained.feasible_point import polish
 from svmproba.solvers.constrained.local_search import AFRESH
 from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.newton.lagrangian import State, clear, new_state
 from svmproba.solvers.newton.path import LEAST_WIDTH, Guide, solve_path
-from svmproba.solvers.problem import Array, Problem, certify
+from svmproba.solvers.problem import Problem, certify
 
 #: Relative gap of a solution. Rounds of penalties, and the slack at which a choice is made hard.
 _TOL, _ROUNDS, _NEARLY = 1e-3, 12, 1e-2
@@ -33,7 +34,7 @@ def is_large(n: int, d: int) -> bool:
 
 
 #: Records whose margins are made hard, and the solution with them.
-_Choice = tuple[Any, Array]
+_Choice = tuple[Any, Floats]
 
 
 class _Work(NamedTuple):
@@ -42,11 +43,11 @@ class _Work(NamedTuple):
     problem: Problem
     state: State
     rows: Any
-    weight: Array
+    weight: Floats
     stop: Any  # (1,), set from outside to end everything soon
 
 
-def _solve(work: _Work, bounds: Array, point: Array) -> tuple[Array, Array]:
+def _solve(work: _Work, bounds: Floats, point: Floats) -> tuple[Floats, Floats]:
     """Solve the convex problem from a point nearby; returns the new one and the multipliers."""
     problem, n = work.problem, len(bounds)
     d, one = problem.d, np.ones(1)
@@ -58,7 +59,7 @@ def _solve(work: _Work, bounds: Array, point: Array) -> tuple[Array, Array]:
     return coef[0], alphas[0]
 
 
-def _bound(work: _Work, bounds: Array, point: Array, alphas: Array) -> float:
+def _bound(work: _Work, bounds: Floats, point: Floats, alphas: Floats) -> float:
     """Return the dual value of a convex problem, 0 where nothing is proven.
 
     Hard margins get bounds that no multiplier exceeds: what bounds this relaxation bounds the
@@ -76,7 +77,7 @@ def _bound(work: _Work, bounds: Array, point: Array, alphas: Array) -> float:
     return float(primal * (1.0 - gap[0, 0])) if gap[0, 0] < 1.0 else 0.0
 
 
-def _choose(lead: Array, signs: Array, weight: Array, need: Array) -> Any:
+def _choose(lead: Floats, signs: Floats, weight: Floats, need: Floats) -> Any:
     """Choose the records with the largest leads, as the floors need."""
     order, chosen = np.argsort(-lead, kind="stable"), np.zeros(len(lead), np.bool_)
     for group, mass in ((signs > 0.0, need[0]), (signs < 0.0, need[1]), (signs != 0.0, need[2])):
@@ -88,8 +89,8 @@ def _choose(lead: Array, signs: Array, weight: Array, need: Array) -> Any:
 
 
 def penalty_path(
-    rows: Any, signs: Array, weight: Array, grid: Array, needs: Array, stop: Any
-) -> tuple[dict[tuple[int, int], Any], Array]:
+    rows: Any, signs: Floats, weight: Floats, grid: Floats, needs: Floats, stop: Any
+) -> tuple[dict[tuple[int, int], Any], Floats]:
     """Solve one bag for every C and all floors.
 
     Parameters
@@ -143,14 +144,14 @@ def penalty_path(
     return points, bound
 
 
-def point_value(point: tuple[Array, float, float] | None) -> float:
+def point_value(point: tuple[Floats, float, float] | None) -> float:
     """Return the objective of a point, infinite where there is none."""
     return np.inf if point is None else point[2]
 
 
 def _candidates(
-    work: _Work, C: float, need: Array, point: Array, start: _Choice | None
-) -> tuple[list[Array], float, _Choice | None]:
+    work: _Work, C: float, need: Floats, point: Floats, start: _Choice | None
+) -> tuple[list[Floats], float, _Choice | None]:
     """Return points that may be good, what they prove, and the last choice with its solution."""
     problem, weight, factor = work.problem, work.weight, 2.0
     d, signs = problem.d, problem.signs

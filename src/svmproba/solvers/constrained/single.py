@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from svmproba._types import Floats
 from svmproba.solvers.constrained.branch_and_bound import N_FULL, N_OPEN, branch, new_tree
 from svmproba.solvers.constrained.feasible_point import polish
 from svmproba.solvers.constrained.local_search import IMPOSSIBLE, search_bag
@@ -37,7 +38,7 @@ from svmproba.solvers.core.compiled import call_with
 from svmproba.solvers.core.rows import aligned, whole
 from svmproba.solvers.exact_path.active_set import cold_start
 from svmproba.solvers.exact_path.moves import SOLVES, move
-from svmproba.solvers.problem import Array, relative_gaps
+from svmproba.solvers.problem import relative_gaps
 from svmproba.solvers.runtime.threads import interruptible
 
 #: Convex solutions spent on one branch and bound, and at a time, between looks at the clock.
@@ -48,7 +49,7 @@ _FAR = 2.0**10
 #: closed: points lose a little when they are made strictly feasible.
 _ROOM, PROVEN, _CLOSED = 20_000, 1e-6, 5e-7
 #: Weights, bias and objective.
-Point = tuple[Array, float, float]
+Point = tuple[Floats, float, float]
 BOUNDS = ("svm", "quantile", "bb")
 
 
@@ -69,7 +70,7 @@ EFFORT = {
 class Constrained(NamedTuple):
     """A solution; arrays are None where no feasible point is known."""
 
-    coef: Array | None  # (d,)
+    coef: Floats | None  # (d,)
     intercept: float
     objective: float
     bound: float  # proven lower bound of the optimum
@@ -90,11 +91,11 @@ class Bag(NamedTuple):
 
     task: Task
     here: Any  # (m,), which records
-    alpha: Array  # (m,), balanced multipliers at C = 1
+    alpha: Floats  # (m,), balanced multipliers at C = 1
     scale: float  # factor of the records: C is divided by its square
 
 
-def prepare(rows: Any, signs: Array, weight: Array, n_floors: int, stop: Any) -> Bag:
+def prepare(rows: Any, signs: Floats, weight: Floats, n_floors: int, stop: Any) -> Bag:
     """Gather the records of positive weight and allocate the work space."""
     here = np.flatnonzero(weight > 0.0)
     part = rows[here]
@@ -116,8 +117,8 @@ def prepare(rows: Any, signs: Array, weight: Array, n_floors: int, stop: Any) ->
 
 
 def run_search(
-    bag: Bag, grid: Array, needs: Array, solves: int, seed: int, chosen: Any
-) -> tuple[Array, Array, Any, Any]:
+    bag: Bag, grid: Floats, needs: Floats, solves: int, seed: int, chosen: Any
+) -> tuple[Floats, Floats, Any, Any]:
     """Search one bag; returns points, values, outcomes, hard margins (see ``search_bag``)."""
     task, shape = bag.task, (len(grid), len(needs))
     points = np.zeros((*shape, task.point.shape[0]))
@@ -141,7 +142,7 @@ def run_branch(bag: Bag, C: float, best: float, solves: int, tree: Any) -> tuple
     return coef, value * square, below * square
 
 
-def feasible_weights(bag: Bag, C: float, need: Array, solves: int) -> tuple[Any, float]:
+def feasible_weights(bag: Bag, C: float, need: Floats, solves: int) -> tuple[Any, float]:
     """Look for weights that serve the floors by branching, after a search at C that found none.
 
     Returns None where there are none or the budget is spent, and a lower bound, infinite where it
@@ -164,11 +165,11 @@ def _call(function: Any, task: Task, *args: Any) -> Any:
 
 def solve_constrained(
     rows: Any,
-    signs: Array,
+    signs: Floats,
     C: float,
     *,
-    need: Array,
-    weight: Array | None = None,
+    need: Floats,
+    weight: Floats | None = None,
     effort: str | int = "default",
     bound: str = "svm",
     time_limit: float | None = None,
@@ -224,7 +225,7 @@ def solve_constrained(
 
 
 def _by_search(
-    rows: Any, signs: Array, weight: Array, C: float, need: Array, solves: int, seed: int,
+    rows: Any, signs: Floats, weight: Floats, C: float, need: Floats, solves: int, seed: int,
     start: Any, bound: str, time_limit: float | None, stop: Any,
 ) -> Constrained:  # fmt: skip
     """Search, and bound or prove what was found; where nothing was, look on by branching."""
@@ -263,7 +264,7 @@ def _by_search(
 
 
 def _by_penalties(
-    rows: Any, signs: Array, weight: Array, C: float, need: Array, stop: Any
+    rows: Any, signs: Floats, weight: Floats, C: float, need: Floats, stop: Any
 ) -> Constrained:
     """Solve a large table."""
     here = np.flatnonzero(weight > 0.0)
@@ -275,7 +276,7 @@ def _by_penalties(
     return _finished(rows, signs, best, below, 0)
 
 
-def _finished(rows: Any, signs: Array, point: Point, lower: float, spent: int) -> Constrained:
+def _finished(rows: Any, signs: Floats, point: Point, lower: float, spent: int) -> Constrained:
     """Say how good a strictly feasible point is."""
     coef, intercept, value = point
     satisfied = signs * (rows @ coef + intercept) >= 1.0

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT
 from svmproba.solvers.exact_path.active_set import image
 from svmproba.solvers.exact_path.follow import DONE
 from svmproba.solvers.exact_path.moves import SEED, SOLVES, new_moves
 from svmproba.solvers.exact_path.workspace import Space, copy_slot, moving_path, open_free
-from svmproba.solvers.problem import Array
 
 # Slots: the one that moves, the descent's place and its side steps, the best, the search's place,
 # one to cross with, the plain SVM; from KEPT on one for each floor, of the last C.
@@ -38,19 +38,19 @@ class Task(NamedTuple):
     """One bag: its records and the work space."""
 
     space: Space
-    alpha: Array  # (n,), of the solution that moves, as the next five
-    cap: Array
-    lead: Array
-    point: Array
-    target: Array
-    length: Array
-    mass: Array  # (n,), multiplicities
-    base: Array  # (n,), the same, slightly less: bounds at C = 1
+    alpha: Floats  # (n,), of the solution that moves, as the next five
+    cap: Floats
+    lead: Floats
+    point: Floats
+    target: Floats
+    length: Floats
+    mass: Floats  # (n,), multiplicities
+    base: Floats  # (n,), the same, slightly less: bounds at C = 1
     group: Any  # (n,), bit g is set where the record counts for floor g
-    need: Array  # (3,), mass that must have its margin: positives, negatives, all
-    rest: Array  # (3,), what is still to be chosen of it
+    need: Floats  # (3,), mass that must have its margin: positives, negatives, all
+    rest: Floats  # (3,), what is still to be chosen of it
     tally: Any  # (3,), counters
-    work: Array  # (5, n), keys of lists, a goal of bounds
+    work: Floats  # (5, n), keys of lists, a goal of bounds
     lists: Any  # (3, n)
     banned: Any  # (n,)
 
@@ -59,7 +59,7 @@ class Task(NamedTuple):
 KEY, GOAL = 3, 4
 
 
-def slightly_less(mass: Array) -> Array:
+def slightly_less(mass: Floats) -> Floats:
     """Return bounds whose sums by class never agree, so that some multiplier is always free.
 
     Each is smaller by another share below 1e-8; what bounds the optimum still does.
@@ -67,7 +67,7 @@ def slightly_less(mass: Array) -> Array:
     return mass * (1.0 - 1e-8 * np.modf(0.6180339887 * np.arange(1, len(mass) + 1))[0])
 
 
-def new_task(table: Array, d: int, signs: Array, mass: Array, slots: int, stop: Any) -> Task:
+def new_task(table: Floats, d: int, signs: Floats, mass: Floats, slots: int, stop: Any) -> Task:
     """Allocate the work space of one bag.
 
     Parameters

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT, ONCE
 from svmproba.solvers.core.rows import row_add, rows_add, rows_dot
 from svmproba.solvers.exact_path.workspace import BOUND, FREE, ZERO
-from svmproba.solvers.problem import Array
 
 #: Share of a row's squared length outside the span of J below which it depends on J.
 _DEPENDENT = 1e-9
@@ -33,7 +33,7 @@ _DEPENDENT = 1e-9
 ENDLESS = 1e30
 
 
-def cold_start(table: Array, d: int, bound: Array) -> tuple[Array, int]:
+def cold_start(table: Floats, d: int, bound: Floats) -> tuple[Floats, int]:
     """Return balanced multipliers within their bounds, and the place of one that may be free.
 
     The smaller class is at its bounds. Of the other as much is, the worst first by the direction

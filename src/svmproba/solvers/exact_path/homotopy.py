@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from svmproba._types import Floats
 from svmproba.solvers.core.compiled import ONCE, lean_entry
 from svmproba.solvers.core.rows import rows_dot
 from svmproba.solvers.exact_path.active_set import cold_start, find_leads, locate, rebuild, values
@@ -29,7 +30,7 @@ from svmproba.solvers.exact_path.workspace import (
     open_free,
     open_path,
 )
-from svmproba.solvers.problem import Array, Problem, relative_gap
+from svmproba.solvers.problem import Problem, relative_gap
 
 #: Tables that may have short paths: records times columns, and the records that the direction
 #: between the means of the classes gets wrong, as a share and as a number.
@@ -49,15 +50,15 @@ _SLACK = 1e-9
 class Route(NamedTuple):
     """Where bags start, and which records they watch."""
 
-    alpha: Array  # (n,), multipliers of a solution
-    bound: Array  # (n,), its bounds
+    alpha: Floats  # (n,), multipliers of a solution
+    bound: Floats  # (n,), its bounds
     status: Any  # (n,) int8: 0 at zero, 1 between the bounds, 2 at the bound
     bias: float
-    width: Array  # (n_C,), distance from the margin up to which records are watched
+    width: Floats  # (n_C,), distance from the margin up to which records are watched
 
 
 def find_route(
-    problem: Problem, width: int, full: Array, base: Array, grid: Array, tol: float, stop: Any
+    problem: Problem, width: int, full: Floats, base: Floats, grid: Floats, tol: float, stop: Any
 ) -> Route | None:
     """Solve the full sample, then a few bags; returns where the others start.
 
@@ -114,7 +115,7 @@ def _nearly_separable(problem: Problem) -> bool:
     return bool(n_wrong <= min(_MOST_WRONG * len(rows), _MOST_WRONG_RECORDS))
 
 
-def _cold_route(problem: Problem, bound: Array, n_grid: int) -> Route:
+def _cold_route(problem: Problem, bound: Floats, n_grid: int) -> Route:
     """Start from any point: it solves the problem for other targets."""
     alpha, last = cold_start(problem.table, problem.d, bound)
     rows, sign = problem.table[:, : problem.d], problem.signs[last]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from svmproba._types import Floats
 from svmproba.solvers.core.compiled import ONCE, lean_entry
 from svmproba.solvers.exact_path.active_set import find_leads, locate, rebuild, remove, values
 from svmproba.solvers.exact_path.follow import (
@@ -34,7 +35,6 @@ from svmproba.solvers.exact_path.workspace import (
     open_free,
     open_path,
 )
-from svmproba.solvers.problem import Array
 
 # Counters of the caller: moves, failures, random numbers.
 SOLVES, FAILURES, SEED = range(3)
@@ -53,7 +53,7 @@ _FIRST_WATCHED = 0.25
 EXACT = 1e-6
 
 
-def new_moves(table: Array, d: int, slots: int, stop: Any) -> Space:
+def new_moves(table: Floats, d: int, slots: int, stop: Any) -> Space:
     """Allocate the work space of one table, with scattered targets."""
     space = new_space(table, d, slots, stop)
     path, n = moving_path(space), len(table)

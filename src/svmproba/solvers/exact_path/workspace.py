@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT, ONCE
 from svmproba.solvers.core.rows import aligned, whole
-from svmproba.solvers.problem import Array
 
 #: Where a multiplier is: at 0, between its bounds, at its bound, or at the bound of a record that
 #: is no longer in the problem and whose margin does not matter.
@@ -27,16 +27,16 @@ ZERO, FREE, BOUND, ABSENT = range(4)
 class Free(NamedTuple):
     """The free records J, by seat; seat 0 is the bias."""
 
-    inverse: Array  # (side, side), of the bordered matrix
+    inverse: Floats  # (side, side), of the bordered matrix
     place: Any
     row: Any  # in the table
-    alpha: Array
-    rate: Array  # of alpha; at seat 0 of the bias
-    cap: Array
-    rise: Array  # rate of cap
-    image: Array  # see `active_set.image`
-    product: Array  # scratch
-    vector: Array  # (width,), scratch
+    alpha: Floats
+    rate: Floats  # of alpha; at seat 0 of the bias
+    cap: Floats
+    rise: Floats  # rate of cap
+    image: Floats  # see `active_set.image`
+    product: Floats  # scratch
+    vector: Floats  # (width,), scratch
     size: Any  # (1,), seats in use
 
 
@@ -45,12 +45,12 @@ class Near(NamedTuple):
 
     place: Any
     row: Any
-    side: Array  # +1 at zero, -1 at the bound, 0 if free
-    space: Array  # distance to the margin, on the right side
-    rate: Array  # of space
-    pull: Array  # rate of the target
-    reach: Array  # tau at which space is used up
-    length: Array  # of the row
+    side: Floats  # +1 at zero, -1 at the bound, 0 if free
+    space: Floats  # distance to the margin, on the right side
+    rate: Floats  # of space
+    pull: Floats  # rate of the target
+    reach: Floats  # tau at which space is used up
+    length: Floats  # of the row
     size: Any  # (1,)
 
 
@@ -58,60 +58,60 @@ class Places(NamedTuple):
     """The records, by place."""
 
     row: Any  # in the table
-    alpha: Array
-    cap: Array  # bound of alpha
-    lead: Array  # margin minus target
+    alpha: Floats
+    cap: Floats  # bound of alpha
+    lead: Floats  # margin minus target
     where: Any  # see above
-    rise: Array  # rate of cap
-    target: Array
-    length: Array  # of the row
+    rise: Floats  # rate of cap
+    target: Floats
+    length: Floats  # of the row
     position: Any  # in the list of near records
-    push: Array  # (width,), sum of rise times row, of the records at their bound
-    gain: Array  # (1,), the same sum of rise times target
+    push: Floats  # (width,), sum of rise times row, of the records at their bound
+    gain: Floats  # (1,), the same sum of rise times target
     size: Any  # (2,), records of the problem, and with the absent ones
 
 
 class Path(NamedTuple):
     """A solution that moves."""
 
-    table: Array  # (rows, width), signed, the bias at column d
+    table: Floats  # (rows, width), signed, the bias at column d
     d: int
     places: Places
     free: Free
     near: Near
     far: Any  # places of the records that are not near
     n_far: Any  # (1,)
-    point: Array  # (width,), weights and bias
-    speed: Array  # rate of the point
-    way: Array  # of the point, since the leads of the far records were computed
-    balance: Array  # (1,), sum of the signed multipliers, to be taken back by tau = 1
-    watched: Array  # (1,), see `follow._look`
+    point: Floats  # (width,), weights and bias
+    speed: Floats  # rate of the point
+    way: Floats  # of the point, since the leads of the far records were computed
+    balance: Floats  # (1,), sum of the signed multipliers, to be taken back by tau = 1
+    watched: Floats  # (1,), see `follow._look`
     age: Any  # (1,), changes of the inverse since it was computed
     events: Any  # (1,), that were met so far
     listed: Any  # scratch by place
-    value: Array  # scratch by place
+    value: Floats  # scratch by place
 
 
 class Space(NamedTuple):
     """Solutions under several sets of bounds; slot 0 is the one that moves."""
 
-    table: Array
+    table: Floats
     d: int
-    values: Array  # (slots, 3, n)
-    points: Array  # (slots, width)
-    inverses: Array  # (slots, side, side)
+    values: Floats  # (slots, 3, n)
+    points: Floats  # (slots, width)
+    inverses: Floats  # (slots, side, side)
     marks: Any  # (slots, n + 2 side)
     counts: Any  # (slots, 2)
-    by_place: Array  # (10, n)
-    by_seat: Array  # (6, side)
-    vectors: Array  # (4, width)
+    by_place: Floats  # (10, n)
+    by_seat: Floats  # (6, side)
+    vectors: Floats  # (4, width)
     lists: Any  # (6, n + 1), unsigned: Numba lets signed indices count from the end
-    numbers: Array  # (3,)
+    numbers: Floats  # (3,)
     sizes: Any  # (5,)
     stop: Any  # (1,), set from outside to end everything soon
 
 
-def new_space(table: Array, d: int, slots: int, stop: Any) -> Space:
+def new_space(table: Floats, d: int, slots: int, stop: Any) -> Space:
     """Allocate the work space of one table; the places are the rows."""
     n, width = table.shape
     side = whole(min(n, d + 1) + 2)
