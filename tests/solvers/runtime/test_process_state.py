@@ -36,23 +36,23 @@ def state():
     }
 
 
-def settle():
-    """Wait for the threads of pools, which end soon after a fit."""
-    for thread in threading.enumerate():
-        if thread.name.startswith("ThreadPoolExecutor"):
-            thread.join(60)
+def settle(others):
+    """Wait for the threads that a fit has started: those of pools end soon after it."""
+    for thread in set(threading.enumerate()) - others:
+        thread.join(10)
 
 
 def check(action, error=None):
+    others = set(threading.enumerate())
     action()  # imports and compiles
-    settle()
+    settle(others)
     before = state()
     if error is None:
         action()
     else:
         with pytest.raises(error):
             action(error)
-    settle()
+    settle(others)
     after = state()
     for name, value in before.items():
         assert after[name] == value, name
