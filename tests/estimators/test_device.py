@@ -88,7 +88,7 @@ def test_exact_kernel_rows_that_are_wide_are_fitted_on_the_cpu():
     X, y = make_classification(450, 6, random_state=0)
     options = {"kernel": "rbf", "gammas": 5.0, **SMALL}
     model = BootstrapSVC(**options).fit(X, y)
-    with pytest.warns(UserWarning, match="the models are fitted on the CPU"):
+    with pytest.warns(UserWarning, match="the members are fitted on the CPU"):
         other = BootstrapSVC(**options, device="torch").fit(X, y)
     np.testing.assert_array_equal(other.intercept_, model.intercept_)
     np.testing.assert_allclose(other.oob_median_, model.oob_median_, atol=1e-9)

@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from svmproba.solvers.problem import Reach, certify, certify_tensors, row_reach, stretch
+from svmproba.solvers.problem import (
+    Reach,
+    certify,
+    certify_tensors,
+    relative_gaps,
+    row_reach,
+    stretch,
+)
 from svmproba.solvers.problem import relative_gap as compiled_gap
 
 from .twins import CLOSED_FORMS, TRIVIAL, Instance, clarabel_solution, closed_form, objective
@@ -208,6 +215,12 @@ def test_relative_gap():
     assert relative_gap(np.inf, 1.0) == np.inf
     assert relative_gap(np.nan, 1.0) == np.inf
     assert relative_gap(1.0, np.nan) == np.inf
+
+
+def test_relative_gaps_of_many_members():
+    primal = np.array([2.0, 1.0, 0.0, 1.0, np.inf])
+    dual = np.array([1.0, 1.0, 0.0, 1.0 + 1e-12, 0.5])  # rounding may put it above
+    np.testing.assert_array_equal(relative_gaps(primal, dual), [0.5, 0.0, 0.0, 0.0, np.inf])
 
 
 def test_an_objective_that_is_all_but_zero_counts_as_solved():

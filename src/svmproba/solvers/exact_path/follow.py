@@ -61,14 +61,23 @@ _CEILING = 1e14
 
 
 class Task(NamedTuple):
-    """Where to stop, and how careful to be on the way."""
+    """Where to stop, and what may be exceeded on the way."""
 
     horizon: float  # tau at the end; if infinite, bounds rise until their margins hold
-    rising: int  # how many of them do
-    cutoff: float  # value above which the path is given up
     max_events: int
     slack: float  # by which bounds and margins may be exceeded, so that ties do not stop the path
-    exact: bool  # solve for the rates after each event, not only for their change
+
+
+class Care(NamedTuple):
+    """What constrained moves need beyond plain paths.
+
+    With care the rates are solved for after each event, not only for their change. `follow` is
+    compiled twice: plain paths pass None, and Numba leaves out what is under ``if care is not
+    None``. That is half of the compilation of plain paths.
+    """
+
+    rising: int  # how many bounds rise until their margins hold
+    cutoff: float  # value above which the path is given up
     renew: bool  # list the near records anew where the point has moved, and compute what has aged
 
 
@@ -324,31 +333,35 @@ def _begin(path, hard):
 
 
 @njit(**JIT)
-def follow(path, task, stop):
-    """Follow the solution until the horizon; the near records are listed, unless ``renew``.
+def follow(path, task, care, stop):
+    """Follow the solution until the horizon; the near records are listed, unless ``care.renew``.
 
     Returns how that ended. The leads are those of the start, until they are brought up to date.
     """
     table, d, places, free, near = path.table, path.d, path.places, path.free, path.near
     point, speed, way, push, gain = path.point, path.speed, path.way, places.push, places.gain
     balance, watched, age, events = path.balance, path.watched, path.age, path.events
-    n_far = path.n_far
-    where, target, renew = places.where, places.target, task.renew
-    exact, hard, rising = task.exact, task.horizon == np.inf, task.rising
+    n_far, where, target = path.n_far, places.where, places.target
     now, settled, gone, seen, radius = 0.0, 0.0, 0.0, 0, np.inf
-    aim, noise, relist, end, last = True, 0.0, renew, STUCK, events[0] + task.max_events
+    aim, noise, relist, end, last = True, 0.0, False, STUCK, events[0] + task.max_events
+    rising, hard, renew, exact = np.int64(0), False, False, False
+    if care is not None:
+        rising, hard, exact = care.rising, task.horizon == np.inf, True
+        relist = renew = care.renew
     mass = _begin(path, hard)
     ceiling = _CEILING * mass
     while events[0] < last and not stop[0]:
-        if hard:
-            value = mass - 0.5 * _length(point[:d]) ** 2
-            if rising == 0 or mass > ceiling or value > task.cutoff:
-                end = DONE if rising == 0 else (CUT if value > task.cutoff else INFEASIBLE)
-                break
+        if care is not None:  # noqa: SIM102 (Numba leaves out nothing under `and`)
+            if hard:
+                value = mass - 0.5 * _length(point[:d]) ** 2
+                if rising == 0 or mass > ceiling or value > care.cutoff:
+                    end = DONE if rising == 0 else (CUT if value > care.cutoff else INFEASIBLE)
+                    break
         unbalanced = free.size[0] == 1 and abs(push[d] + balance[0]) > _BALANCED
-        if renew and (relist or unbalanced):
-            radius, gone, seen = _look(path, np.inf if unbalanced else watched[0]), 0.0, 0
-        relist = unbalanced
+        if care is not None:
+            if renew and (relist or unbalanced):
+                radius, gone, seen = _look(path, np.inf if unbalanced else watched[0]), 0.0, 0
+            relist = unbalanced
         if unbalanced:  # no multiplier is free to balance the others: move the bias until one is
             kind, who = _MARGIN, _find_bias(table, d, near, point, push[d] + balance[0])
         else:
@@ -364,13 +377,14 @@ def follow(path, task, stop):
                     free.alpha[p] += ENDLESS * free.rate[p]
                 end, now = INFEASIBLE, now + ENDLESS
                 break
-            for p in range(1, free.size[0] if hard else 0):
-                mass += step * free.rate[p] * target[free.place[p]]
-            mass += step * gain[0]
-            gone += step * _length(speed) if renew else 0.0
+            if care is not None:
+                for p in range(1, free.size[0] if hard else 0):
+                    mass += step * free.rate[p] * target[free.place[p]]
+                mass += step * gain[0]
+                gone += step * _length(speed) if renew else 0.0
+                seen += near.size[0]
             _advance(free, near, point, speed, way, step)
             now += step
-            seen += near.size[0]
         # 3. Handle it.
         if kind == _END:
             end = DONE
@@ -408,10 +422,11 @@ def follow(path, task, stop):
             age[0] += 1
             remove(free, who)
             park(table, places, near, i, kind == _UP, cap)
-        if renew and age[0] > MAX_AGE:
-            settle(places, free, now - settled)
-            settled = now
-            refresh(path)
-            near.size[0], n_far[0], relist = 0, 0, True
+        if care is not None:  # noqa: SIM102
+            if renew and age[0] > MAX_AGE:
+                settle(places, free, now - settled)
+                settled = now
+                refresh(path)
+                near.size[0], n_far[0], relist = 0, 0, True
     settle(places, free, now - settled)
     return end

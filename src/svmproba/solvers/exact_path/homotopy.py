@@ -228,8 +228,7 @@ def walk_path(problem, space, base, grid, tol, route, stop, coef, alphas, width)
                 locate(path)
                 find_leads(path.table, places, point)
             list_near(places, near, far, n_far, route.width[k], adopt)
-            task = Task(1.0, np.int64(0), np.inf, last - events[0], _SLACK, False, False)
-            if follow(path, task, stop) != DONE:
+            if follow(path, Task(1.0, last - events[0], _SLACK), None, stop) != DONE:
                 return k
             size[1] = size[0]
             gap, needed = _arrive(path)

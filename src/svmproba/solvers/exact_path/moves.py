@@ -19,6 +19,7 @@ from svmproba.solvers.exact_path.follow import (
     DONE,
     MAX_AGE,
     STUCK,
+    Care,
     Task,
     follow,
     list_near,
@@ -128,7 +129,7 @@ def _set_hard(places, goal, solved):
 def _carry(path, horizon, rising, cutoff, renew, stop):
     """Follow the solution, and remove rounding where there may be some."""
     age, most = path.age, np.int64(_EVENTS + _EVENTS_EACH * path.places.size[0])
-    end = follow(path, Task(horizon, rising, cutoff, most, 0.0, True, renew), stop)
+    end = follow(path, Task(horizon, most, 0.0), Care(rising, cutoff, renew), stop)
     update_leads(path)
     if age[0] > MAX_AGE or not renew:
         refresh(path)
