@@ -267,7 +267,7 @@ def test_nystrom_error_falls_with_the_rank_down_to_exact(case):
         errors.append(np.trace(rest) / np.trace(K))
     assert feature_map.exact
     assert errors[3] <= 1e-10
-    assert errors == sorted(errors, reverse=True)
+    assert np.all(np.diff(np.maximum(errors, 1e-10)) <= 0.0)  # the rest is rounding
     assert errors[2] < 0.5 * errors[0]
 
 
