@@ -6,7 +6,6 @@ import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -114,10 +113,7 @@ def _parse(strings: Any, written: NumberFormat, booleans: bool) -> Floats:
     if booleans:
         for word, number in (("true", "1"), ("false", "0")):
             words = pc.replace_substring_regex(words, f"^(?i:{word})$", number)
-    if written != PLAIN:
-        return np.array(written.plain(words).cast(pa.float64()).to_numpy(zero_copy_only=False))
-    values = pd.to_numeric(words.to_pandas(), errors="coerce")
-    return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.array(written.plain(words).cast(pa.float64()).to_numpy(zero_copy_only=False))
 
 
 def _is_given(strings: Any) -> Bools:
