@@ -185,12 +185,12 @@ def transformed(members: Members, X: Rows) -> Iterator[Rows]:
     """Yield the rows of samples for each family; a map that neighbours share works once."""
     before = None
     for feature_map in members.feature_maps:
-        if before is None or not _equal(feature_map, before):
+        if before is None or not same_map(feature_map, before):
             before, rows = feature_map, feature_map.transform(X)
         yield rows
 
 
-def _equal(one: FeatureMap, other: FeatureMap) -> bool:
+def same_map(one: FeatureMap, other: FeatureMap) -> bool:
     """Whether two maps are known to be the same; a model file keeps their arrays, not the map."""
     same = one.kernel == other.kernel and not _differ(one.gamma, other.gamma)
     return same and all(getattr(one, name) is getattr(other, name) for name in _MAP_ARRAYS)

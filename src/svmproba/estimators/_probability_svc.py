@@ -32,6 +32,7 @@ from svmproba.estimators._validation import (
     check_option,
     explain_names_of_svc,
 )
+from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import Rows
 
 
@@ -245,6 +246,12 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
     ) -> None:
         """Store the SVMs at the c-th C, their links and what those need."""
         self._coef, self.intercept_ = fit.coef[c].copy(), fit.intercept[c].copy()
+        if isinstance(rows, Gram) and self._feature_map.projection is None:
+            # Only support vectors are needed to score; one sample avoids a special case elsewhere.
+            used = np.flatnonzero(self._coef.any(axis=0))
+            used = used if len(used) else np.arange(1)
+            self._feature_map = self._feature_map.restricted(used)
+            self._coef = np.ascontiguousarray(self._coef[:, used])
         self.duality_gap_ = fit.gap[c].copy()
         scores = np.full((samples.n_given, len(samples.pairs)), np.nan)
         scores[samples.present] = fit.held_out[c].T
