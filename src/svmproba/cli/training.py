@@ -16,8 +16,8 @@ from svmproba.cli.errors import InputError, in_options
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.estimators._progress import listening
-from svmproba.estimators._setting import check_class_weights
-from svmproba.estimators._validation import check_kernels
+from svmproba.estimators.ensemble.setting import check_class_weights
+from svmproba.estimators.input.parameters import check_kernels
 from svmproba.preparation.preprocessing import make_preprocessor
 
 #: Share of either class that ``guarantee="split"`` holds out.

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba.bootstrap.members import Members, Training, fit_members
-from svmproba.estimators._calibration import with_calibration
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
-from svmproba.estimators._ensemble_classifier import EnsembleClassifier
-from svmproba.estimators._little_bootstraps import fit_little, is_little
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._setting import Setting, set_up
-from svmproba.estimators._validation import explain_names_of_svc
+from svmproba.estimators.ensemble.calibration import with_calibration
+from svmproba.estimators.ensemble.classifier import EnsembleClassifier
+from svmproba.estimators.ensemble.little_bootstraps import fit_little, is_little
+from svmproba.estimators.ensemble.setting import Setting, set_up
+from svmproba.estimators.input.parameters import explain_names_of_svc
 
 
 @document_parameters

@@ -16,8 +16,8 @@ from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._constrained_svc import FLOORS
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._setting import set_up
-from svmproba.estimators._validation import check_number, check_option, explain_names_of_svc
+from svmproba.estimators.ensemble.setting import set_up
+from svmproba.estimators.input.parameters import check_number, check_option, explain_names_of_svc
 from svmproba.solvers.constrained.single import EFFORT
 
 

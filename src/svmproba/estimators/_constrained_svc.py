@@ -12,17 +12,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
-from svmproba.estimators._floor_messages import clash_message, margin_rates, scale_advice
+from svmproba.estimators._floors import clash_message, margin_rates, scale_advice
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._records import check_records
-from svmproba.estimators._training_set import training_set
-from svmproba.estimators._validation import (
+from svmproba.estimators.input.parameters import (
     as_generator,
     check_confidence,
     check_gammas,
     check_number,
     check_option,
 )
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.input.training_set import training_set
 from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.floors import RULES, sample_floor
 from svmproba.solvers.constrained.mip import solve_exact

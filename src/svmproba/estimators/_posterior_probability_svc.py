@@ -8,13 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._types import Bools, Floats
-from svmproba.estimators._cross_fit import deal_folds
 from svmproba.estimators._doubts import warn_of_gaps
-from svmproba.estimators._pairs import Pair, PairSamples, Samples, join_pairs
-from svmproba.estimators._pairwise_svc import PairwiseSVC
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._records import check_records
-from svmproba.estimators._validation import (
+from svmproba.estimators.input.parameters import (
     as_generator,
     check_gammas,
     check_integer,
@@ -22,6 +18,10 @@ from svmproba.estimators._validation import (
     check_option,
     explain_names_of_svc,
 )
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.pairs.classifier import PairwiseSVC
+from svmproba.estimators.pairs.cross_fit import deal_folds
+from svmproba.estimators.pairs.samples import Pair, PairSamples, Samples, join_pairs
 from svmproba.links._neighbours import neighbour_counts, soft_labels
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows

@@ -9,9 +9,19 @@ from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba._types import Floats
-from svmproba.estimators._cross_fit import CrossFit, cross_fit, deal_folds
 from svmproba.estimators._doubts import warn_of_gaps
-from svmproba.estimators._pair_links import (
+from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators._progress import FitProgress
+from svmproba.estimators.input.parameters import (
+    as_generator,
+    check_gammas,
+    check_option,
+    explain_names_of_svc,
+)
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.pairs.classifier import PairwiseSVC
+from svmproba.estimators.pairs.cross_fit import CrossFit, cross_fit, deal_folds
+from svmproba.estimators.pairs.links import (
     LEAST,
     LINKS,
     SELECTIONS,
@@ -20,18 +30,8 @@ from svmproba.estimators._pair_links import (
     measure,
     warn_of_order,
 )
-from svmproba.estimators._pairs import Samples, join_pairs
-from svmproba.estimators._pairwise_svc import PairwiseSVC
-from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._progress import FitProgress
-from svmproba.estimators._records import check_records
-from svmproba.estimators._score_spread import Trained, fit_spread, kernel_rest, link_proba
-from svmproba.estimators._validation import (
-    as_generator,
-    check_gammas,
-    check_option,
-    explain_names_of_svc,
-)
+from svmproba.estimators.pairs.samples import Samples, join_pairs
+from svmproba.estimators.pairs.score_spread import Trained, fit_spread, kernel_rest, link_proba
 from svmproba.solvers.kernels import Rows
 
 

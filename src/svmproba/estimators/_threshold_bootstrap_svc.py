@@ -13,14 +13,14 @@ from svmproba.bootstrap.bags import draw_held_out
 from svmproba.bootstrap.fitted import with_oob_votes
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._rate_control import Target, check_target
-from svmproba.estimators._records import take_rows
-from svmproba.estimators._validation import (
+from svmproba.estimators.ensemble.rates import Target, check_target
+from svmproba.estimators.input.parameters import (
     as_generator,
     check_number,
     check_option,
     explain_names_of_svc,
 )
+from svmproba.estimators.input.samples import take_rows
 
 
 @document_parameters

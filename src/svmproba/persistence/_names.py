@@ -14,7 +14,7 @@ from svmproba import estimators, links
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.estimators._score_spread import Spread
+from svmproba.estimators.pairs.score_spread import Spread
 from svmproba.solvers.features import FeatureMap
 
 _ESTIMATORS = (

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba._files import write_whole
 from svmproba.bootstrap.votes import DECIMALS
 from svmproba.estimators import BootstrapSVC, ProbabilitySVC
-from svmproba.estimators._calibration import TIE_BREAK
+from svmproba.estimators.ensemble.calibration import TIE_BREAK
 from svmproba.persistence._onnx_graph import OPSET, Graph
 from svmproba.persistence._onnx_links import link_graph
 

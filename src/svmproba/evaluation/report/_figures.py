@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
-from svmproba.estimators._records import take_rows
+from svmproba.estimators.input.samples import take_rows
 from svmproba.evaluation._calibration import calibration_error
 from svmproba.evaluation._checks import check_calls, check_columns, check_probabilities, check_size
 from svmproba.evaluation._classifiers import is_calibrated, single_threshold

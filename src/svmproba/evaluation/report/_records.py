@@ -14,7 +14,7 @@ from svmproba.bootstrap.fitted import oob_levels
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.votes import mix_shares, vote_shares
 from svmproba.estimators import BootstrapSVC
-from svmproba.estimators._records import take_rows
+from svmproba.estimators.input.samples import take_rows
 from svmproba.evaluation._checks import Calls
 from svmproba.evaluation._classifiers import is_calibrated, last_step, rows_for_last_step
 

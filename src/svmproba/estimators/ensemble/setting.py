@@ -13,21 +13,21 @@ from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.fitted import FittedEnsemble, settle_ensemble
 from svmproba.bootstrap.members import Family, Members, Training
 from svmproba.bootstrap.votes import tally_block
-from svmproba.estimators._lazy_table import refuse_lazy
 from svmproba.estimators._progress import FitProgress
-from svmproba.estimators._records import check_records
-from svmproba.estimators._training_set import (
-    TrainingSet,
-    check_weight_range,
-    class_factors,
-    training_set,
-)
-from svmproba.estimators._validation import (
+from svmproba.estimators.input.dask_tables import refuse_lazy
+from svmproba.estimators.input.parameters import (
     KERNEL_PARAMETERS,
     as_generator,
     check_ensemble_parameters,
     check_gammas,
     check_kernels,
+)
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.input.training_set import (
+    TrainingSet,
+    check_weight_range,
+    class_factors,
+    training_set,
 )
 
 THETA = np.dtype(

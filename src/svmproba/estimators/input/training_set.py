@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from svmproba._types import Floats
 from svmproba.solvers.kernels import Rows
 
-#: Smallest and largest weight; see `svmproba.estimators._samples.LARGEST`.
+#: Smallest and largest weight; see `svmproba.estimators.input.samples.LARGEST`.
 WEIGHT_RANGE = (1e-40, 1e40)
 
 
@@ -179,6 +179,7 @@ def present_samples(
 
 
 def class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[Any]) -> Floats:
+    """Factor on C of every sample, from a dict or "balanced"."""
     if not isinstance(class_weight, dict) and class_weight != "balanced":
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}.")
     per_class = compute_class_weight(class_weight, classes=classes, y=y)

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
 from svmproba.estimators._costs import DecisionMixin
-from svmproba.estimators._pairs import Pair, PairMembers, Places, Samples, encode_samples
-from svmproba.estimators._records import check_records
-from svmproba.estimators._validation import check_grid_parameters, check_integer
+from svmproba.estimators.input.parameters import check_grid_parameters, check_integer
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.pairs.samples import Pair, PairMembers, Places, Samples, encode_samples
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 

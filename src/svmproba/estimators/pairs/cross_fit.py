@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from svmproba._types import Floats
-from svmproba.estimators._pairs import Places, Samples
+from svmproba.estimators.pairs.samples import Places, Samples
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.kernels import Rows
 

@@ -23,7 +23,7 @@ from svmproba.solvers.runtime.devices import resolve_device
 P = ParamSpec("P")
 
 PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))
-#: Smallest and largest C; see `svmproba.estimators._records.LARGEST`.
+#: Smallest and largest C; see `svmproba.estimators.input.samples.LARGEST`.
 C_RANGE = (1e-50, 1e50)
 #: Parameters of kernels beside their names and gamma.
 KERNEL_PARAMETERS = ("degree", "coef0", "n_components")
