@@ -16,7 +16,7 @@ from svmproba.estimators.input.parameters import (
     as_generator,
     check_gammas,
     check_option,
-    explain_names_of_svc,
+    stores_parameters,
 )
 from svmproba.estimators.input.samples import check_records
 from svmproba.estimators.pairs.classifier import PairwiseSVC
@@ -85,16 +85,12 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (n_classes,)
-        Labels, sorted.
-    C_, gamma_ : float
-        The values chosen; gamma is NaN for kernels without it.
+    {classes_, C_, gamma_}
     cv_results_ : dict of ndarray, each of shape (n_theta,)
         ``"C"``, ``"gamma"``, the held-out ``"accuracy"``, ``"log_loss"`` and ``"brier"`` (half
         the squared distance of the probabilities from the label), and the largest
         ``"duality_gap"`` among the SVMs. The link of the losses was fitted to the same scores.
-    best_index_ : int
-        Place of the values chosen.
+    {best_index_}
     cv_scores_ : ndarray, shape (n_samples,), or (n_samples, n_pairs) with more than two classes
         Held-out scores at the values chosen; NaN for samples of weight 0. They are positive for
         the class of interest, or for the second class of the pair.
@@ -106,14 +102,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
         Relative duality gap of the SVMs of all samples.
     link_ : link, or list of n_pairs links with more than two classes
         The fitted links.
-    proba_threshold_ : float
-        Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
-    costs_ : dict of str to float, or None
-        The costs of `with_costs` that decide, by the names of its arguments.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns, where X has string names.
+    {proba_threshold_, costs_, n_features_in_, feature_names_in_}
 
     Notes
     -----
@@ -146,7 +135,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
     True
     """
 
-    @explain_names_of_svc
+    @stores_parameters
     def __init__(
         self,
         link: str = "platt",
@@ -166,23 +155,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.link = link
-        self.Cs = Cs
-        self.C_selection = C_selection
-        self.cv = cv
-        self.kernel = kernel
-        self.gammas = gammas
-        self.degree = degree
-        self.coef0 = coef0
-        self.link_params = link_params
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.tol = tol
-        self.n_components = n_components
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    ) -> None: ...
 
     @with_callbacks
     def fit(
@@ -192,12 +165,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Training samples; their kernel values (n_samples, n_samples) if precomputed.
-        y : array-like, shape (n_samples,)
-            Labels, two classes or more.
-        sample_weight : array-like, shape (n_samples,), optional
-            Factor on C for each sample; a sample of weight 0 counts as absent.
+        {X/fit, y, sample_weight}
 
         Returns
         -------
@@ -266,8 +234,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------

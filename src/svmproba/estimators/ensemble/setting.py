@@ -90,33 +90,15 @@ def check_class_weights(
 
 
 class Setting(NamedTuple):
-    """What a fit starts from.
+    """What a fit starts from."""
 
-    Attributes
-    ----------
-    data : TrainingSet
-        Samples that the members are judged by, and their labels.
-    counts : ndarray of uint8, shape (n_bootstraps, n_samples)
-        The bags.
-    n_redraws : int
-        Bags that were drawn again because they lacked a class.
-    places : ndarray of int or None
-        Which samples of the table these are; None: all.
-    options : dict
-        Keyword arguments of `fit_members` and its like.
-    progress : FitProgress
-        Hears of the bags.
-    subsets : tuple of two int
-        Number and size of the subsets of little bootstraps.
-    """
-
-    data: TrainingSet
-    counts: NDArray[np.uint8]
-    n_redraws: int
-    places: NDArray[np.int64] | None
-    options: dict[str, Any]
+    data: TrainingSet  # the samples that judge the members
+    counts: NDArray[np.uint8]  # (n_bootstraps, n), the bags
+    n_redraws: int  # bags that were drawn again because they lacked a class
+    places: NDArray[np.int64] | None  # (n,), of the samples in the table; None: all
+    options: dict[str, Any]  # keyword arguments of `fit_members` and its like
     progress: FitProgress
-    subsets: tuple[int, int] = (0, 0)
+    subsets: tuple[int, int] = (0, 0)  # number and size of those of little bootstraps
 
     def settle(self, estimator: Any, members: Members, training: Training) -> FittedEnsemble:
         """Weigh the hyperparameter values and summarise the out-of-bag scores."""

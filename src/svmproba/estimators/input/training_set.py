@@ -101,32 +101,14 @@ def check_weight_range(names: list[str], smallest: float, largest: float) -> Non
 
 
 class TrainingSet(NamedTuple):
-    """Samples of positive weight, ready for bags.
+    """Samples of positive weight, ready for bags."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR, shape (n, n_features)
-        Samples, or their kernel matrix (n, n).
-    classes : ndarray, shape (2,)
-        Labels, sorted.
-    plus : int
-        Place of the class of interest among the classes.
-    positive : ndarray of bool, shape (n,)
-        Which samples belong to the class of interest.
-    weight : ndarray, shape (n,) or None
-        Factor on C for each sample; None where all are one.
-    present : ndarray of int, shape (n,) or None
-        Places of these samples among those given; None where none was left out.
-    n_given : int
-        Number of samples given.
-    """
-
-    X: Rows
-    classes: NDArray[Any]
-    plus: int
-    positive: NDArray[np.bool_]
-    weight: Floats | None
-    present: NDArray[np.intp] | None
+    X: Rows  # (n, n_features), or the kernel matrix (n, n)
+    classes: NDArray[Any]  # (2,), sorted
+    plus: int  # place of the class of interest among them
+    positive: NDArray[np.bool_]  # (n,), samples of the class of interest
+    weight: Floats | None  # (n,), factor on C; None where all are one
+    present: NDArray[np.intp] | None  # (n,), places among the samples given; None: all
     n_given: int
 
     def spread(self, values: NDArray[Any], fill: float) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
 from svmproba.estimators._costs import DecisionMixin
+from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.input.parameters import check_grid_parameters, check_integer
 from svmproba.estimators.input.samples import check_records
 from svmproba.estimators.pairs.samples import Pair, PairMembers, Places, Samples, encode_samples
@@ -21,6 +22,7 @@ from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 
 
+@document_parameters
 class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
     """Classifier with one SVM, or one for each class weight, for every pair of classes."""
 
@@ -120,8 +122,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
@@ -148,8 +149,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
@@ -170,8 +170,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
+from svmproba.bootstrap.guarantee import in_records
 from svmproba.estimators.input.samples import take_rows
 from svmproba.evaluation._calibration import calibration_error
 from svmproba.evaluation._checks import check_calls, check_columns, check_probabilities, check_size
@@ -71,7 +72,7 @@ def report_figures(
         "quality": quality(ensemble, records),
         "near": _near(ensemble, records, steps, X, present["proba_threshold"]),
         "drivers": drivers(model, records),
-        "guarantee": ensemble.guarantee_,
+        "guarantee": in_records(ensemble.guarantee_),
         "facts": facts(model),
         "findings": _findings(ensemble, records, X, (names["positive"], names["negative"])),
         "warnings": [str(text) for text in about.get("warnings", ())],

@@ -106,18 +106,11 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
 def training_records(
     ensemble: Any, rows: Any, positive: Bools
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], bool]:
-    """Find the training records among given records, in whatever order they are.
+    """Places of the training records among those given, and among the training records.
 
-    A record is recognised by its label and by its mean score over the bags that left it out,
-    which no other record shares to ten digits.
-
-    Returns
-    -------
-    given, trained : ndarray of int of one shape
-        Places of the same records among the given and among the training records.
-    complete : bool
-        Whether all were compared; of very many records only a few are, and of little bootstraps
-        none.
+    A record is recognised by its label and by its mean score over the bags that left it out, which
+    no other record shares to ten digits. The last value tells whether all were compared: of very
+    many records only a few are, and of little bootstraps none.
     """
     if getattr(ensemble, "oob_records_", None) is not None:
         # Little bootstraps do not store which records they were fitted on.
