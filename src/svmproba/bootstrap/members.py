@@ -42,34 +42,20 @@ class Family(NamedTuple):
 
 
 class Members(NamedTuple):
-    """Score functions of all members.
+    """Score functions of all members; hyperparameter values are ordered by family, then by C."""
 
-    Hyperparameter values are ordered by family, then by C.
-
-    Attributes
-    ----------
-    feature_maps : list of FeatureMap
-        Maps from samples to rows, one for each family; families of one kernel and gamma share it.
-    columns : list of ndarray, each of shape (n_rows_of_the_map, n_C * n_bootstraps)
-        Coefficients, one column per member: a sparse table times columns needs no copy of them.
-    intercept : ndarray, shape (n_theta, n_bootstraps)
-        Intercepts.
-    mean_columns : list of ndarray, each of shape (n_rows_of_the_map, n_C)
-        Mean of the coefficients over the bags.
-    """
-
-    feature_maps: list[FeatureMap]
-    columns: list[Floats]
-    intercept: Floats
-    mean_columns: list[Floats]
+    feature_maps: list[FeatureMap]  # one for each family; those of one kernel and gamma share it
+    columns: list[Floats]  # (n_rows_of_the_map, n_C * n_bootstraps) each, one column per member
+    intercept: Floats  # (n_theta, n_bootstraps)
+    mean_columns: list[Floats]  # (n_rows_of_the_map, n_C) each, means over the bags
 
 
 class Training(NamedTuple):
-    """What is known of the members from their training, see `fit_members`."""
+    """What is known of the members from their training."""
 
-    gap: Floats
-    twice_votes: Floats
-    reliability: Floats
+    gap: Floats  # (n_theta, n_bootstraps), relative duality gaps
+    twice_votes: Floats  # (n_theta, n_samples), out of bag
+    reliability: Floats  # (n_theta, n_bootstraps)
 
 
 def fit_members(
@@ -89,34 +75,10 @@ def fit_members(
 ) -> tuple[Members, Training]:
     """Fit one SVM per bag, family and C.
 
-    Parameters
-    ----------
-    X, positive, counts
-        Samples (or their kernel matrix), which of them belong to the class of interest, and the
-        bags (n_bootstraps, n_samples).
-    kernel : dict
-        Arguments of `svmproba.solvers.features.fit_features` other than kernel and gamma.
-    families, Cs
-        Kernels, gammas and class weights, those of one kernel and gamma one after the other; values
-        of C of each, increasing.
-    weight : ndarray, shape (n_samples,) or None
-        Factor on C for each sample.
-    tol : float
-        Relative duality gap to reach.
-    tally : callable
-        ``tally(scores, counts)`` of a block of bags, see `svmproba.bootstrap.votes.tally_block`.
-    n_jobs, device
-        Number of jobs, and where to compute.
-    report : callable
-        ``report(n_bags)`` is called when so many more bags of one family are done.
-
-    Returns
-    -------
-    members : Members
-        Their score functions.
-    training : Training
-        Relative duality gaps (n_theta, n_bootstraps), twice the out-of-bag votes
-        (n_theta, n_samples) and reliabilities (n_theta, n_bootstraps).
+    `kernel` holds the arguments of `fit_features` other than kernel and gamma. Families of one
+    kernel and gamma stand one after the other. ``tally(scores, counts)`` measures a block of bags,
+    see `svmproba.bootstrap.votes.tally_block`; ``report(n)`` is called when n more bags of a family
+    are done.
     """
     signs = np.where(positive, 1.0, -1.0)
     feature_maps, columns, means, fits = [], [], [], []

@@ -35,27 +35,14 @@ COLUMNS_LISTED = 40
 
 @dataclass(frozen=True)
 class Task:
-    """Records of two classes.
+    """Records of two classes."""
 
-    Attributes
-    ----------
-    X : pandas DataFrame of n records
-        Numbers as float64, categories as text; missing cells are NaN.
-    y : ndarray of shape (n,)
-        Labels: integers where all are integers, else text.
-    positive, negative : str or int
-        The class of interest, and the other.
-    plan : list of Column
-    held_out : ndarray of int
-        Places of records that are kept for a guarantee: nothing is learned from them.
-    """
-
-    X: pd.DataFrame
-    y: NDArray[Any]
-    positive: Any
+    X: pd.DataFrame  # numbers as float64, categories as text; missing cells are NaN
+    y: NDArray[Any]  # (n,), integers where all are integers, else text
+    positive: Any  # label of the class of interest
     negative: Any
     plan: list[Column]
-    held_out: NDArray[np.intp]
+    held_out: NDArray[np.intp]  # places of records for a guarantee: nothing is learned from them
 
     @property
     def kept(self) -> NDArray[np.intp]:

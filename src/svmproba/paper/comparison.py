@@ -40,20 +40,11 @@ EFFORTS = ("thorough", "default", "fast")
 
 
 class Measured(NamedTuple):
-    """Performance of one output on one data set.
-
-    Attributes
-    ----------
-    summary : Summary
-    n_records : int
-        Records that were predicted.
-    note : str
-        How it differs from the plan; empty if it does not.
-    """
+    """Performance of one output on one data set."""
 
     summary: Summary
-    n_records: int
-    note: str
+    n_records: int  # predicted
+    note: str  # how it differs from the plan; empty if it does not
 
 
 class Entry(NamedTuple):

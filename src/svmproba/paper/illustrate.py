@@ -40,17 +40,7 @@ class NotAtHand(Exception):
 
 @dataclass
 class Material:
-    """What figures are made of.
-
-    Attributes
-    ----------
-    store : Store
-    plan : Plan
-    tables : dict of str to (DataFrame, ndarray)
-    found : dict of (data set, output) to Measured
-    families : sequence of str
-    n_jobs : int or None
-    """
+    """What figures are made of."""
 
     store: Store
     plan: Plan

@@ -34,31 +34,14 @@ def _fit(estimator: Any, X: Floats, y: NDArray[np.int64]) -> Any:
 
 @dataclass(frozen=True)
 class Family:
-    """Methods that are read from one fit.
+    """Methods that are read from one fit."""
 
-    Attributes
-    ----------
-    methods : tuple of str
-        Entries of ``METHODS``.
-    make : callable
-        ``make(**setting) -> estimator``; of the setting (``n_bootstraps``, ``effort``,
-        ``random_state``, ``n_jobs``, ``device``) it uses what the estimator has.
-    read : callable
-        ``read(fitted, X) -> dict``, values of shape (n,) by name of the output.
-    fit : callable
-        ``fit(estimator, X, y) -> fitted``.
-    bootstrap : bool
-        Whether it is one of the paper's own methods, with bags.
-    n_members : int
-        SVMs fitted, for each bag where there are bags: a rough measure of the work.
-    """
-
-    methods: tuple[str, ...]
-    make: Callable[..., Any]
-    read: Callable[[Any, Floats], dict[str, Floats]]
+    methods: tuple[str, ...]  # entries of ``METHODS``
+    make: Callable[..., Any]  # uses of the setting what the estimator has
+    read: Callable[[Any, Floats], dict[str, Floats]]  # of (fitted, X): values (n,) by output
     fit: Callable[[Any, Floats, NDArray[np.int64]], Any] = _fit
-    bootstrap: bool = False
-    n_members: int = 11 * (INNER_FOLDS + 1)
+    bootstrap: bool = False  # one of the paper's own methods, with bags
+    n_members: int = 11 * (INNER_FOLDS + 1)  # SVMs fitted, for each bag where there are bags
 
 
 def target_name(method: str, target: float) -> str:

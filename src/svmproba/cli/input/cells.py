@@ -62,13 +62,6 @@ def to_numbers(column: Any, written: NumberFormat = PLAIN, *, booleans: bool = T
 
     `written` says how numbers are written in text; with `booleans` the words true and false are 1
     and 0, as they are in a column of that type.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from svmproba.cli.input.cells import to_numbers
-    >>> to_numbers(pa.array(["1", " 2.5", "?", "many"]))
-    Numbers(values=array([1. , 2.5, nan, nan]), bad=array([False, False, False,  True]))
     """
     column = flat(column)
     kind = column.type
@@ -125,15 +118,6 @@ def to_words(column: Any) -> Any:
 
     Integers have no decimals, and truth values are ``True`` or ``False``: the same cell is the same
     word, whatever type the file gives it.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from svmproba.cli.input.cells import to_words
-    >>> to_words(pa.array([1.0, None, 2.5])).to_pylist()
-    ['1', None, '2.5']
-    >>> to_words(pa.array(["1.0", "?", "true"])).to_pylist()
-    ['1', None, 'True']
     """
     column = flat(column)
     if pa.types.is_null(column.type):

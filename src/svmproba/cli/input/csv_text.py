@@ -73,14 +73,7 @@ def encoding_of(head: bytes, encoding: str | None) -> str:
 
 
 def guess_separator(text: str) -> str:
-    r"""Find the separator that divides most of the first lines into equally many cells.
-
-    Examples
-    --------
-    >>> from svmproba.cli.input.csv_text import guess_separator
-    >>> guess_separator("age;income\n31;1,5\n44;2,5\n")
-    ';'
-    """
+    """Find the separator that divides most of the first lines into equally many cells."""
     best, best_rank = ",", (0, 1)
     for separator in SEPARATORS.values():
         rows = _first_rows(text, separator)

@@ -26,18 +26,10 @@ def frame_of(
     note_bad: Callable[[Column, Bools], None] = lambda column, bad: None,
     note_words: Callable[[str, Any], None] = lambda name, words: None,
 ) -> pd.DataFrame:
-    """Make the table that the model reads.
+    """Make the table that the model reads; `where` names a record for messages.
 
-    Parameters
-    ----------
-    table : pyarrow.Table or record batch
-    columns : sequence of Column
-        Columns of the model.
-    where : callable, default=str
-        Names a record for messages.
-    note_bad, note_words : callable
-        Called with a column and its cells that are not numbers, where there are any; and with the
-        name and words of every column of categories.
+    `note_bad` is called with a column and its cells that are not numbers, where there are any,
+    `note_words` with the name and words of every column of categories.
     """
     made: dict[str, Any] = {}
     for column in columns:

@@ -58,14 +58,7 @@ class ColumnChoices:
 
 
 def split_names(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
-    """Split lists at commas, except for names of columns that contain commas.
-
-    Examples
-    --------
-    >>> from svmproba.cli.input.roles import split_names
-    >>> split_names(["a, b", "income, net"], ["a", "b", "income, net"])
-    ('a', 'b', 'income, net')
-    """
+    """Split lists at commas, except for names of columns that contain commas."""
     names: list[str] = []
     for text in given:
         names += [text] if text in columns else [name.strip() for name in text.split(",")]

@@ -36,18 +36,8 @@ def check_target(
 ) -> None:
     """Refuse a file that cannot or must not be written, before the long work begins.
 
-    Parameters
-    ----------
-    path : str or Path
-        ``"-"``: standard output.
-    suffixes : tuple of str
-        Endings that are allowed; empty: any.
-    inputs : sequence of str, default=()
-        Files that the command reads, which are never replaced; ``"-"``: standard input.
-    force : bool, default=False
-        Whether another file that exists may be replaced.
-    option : str, default="--out"
-        Name for the message.
+    Suffixes are the endings allowed; empty: any. Inputs are never replaced, other files with
+    `force` alone. ``"-"`` is standard output or input.
     """
     for source in inputs:
         if _is_same_file(str(path), source):
