@@ -10,10 +10,7 @@ LEAST_SECONDS = 1.0
 
 
 class Pace:
-    """Counts units of work, `total` or None where unknown, and estimates the time left.
-
-    The estimate uses the time after the first report alone: compilation comes before it.
-    """
+    """Counts units of work and estimates the time left from the time after the first report."""
 
     def __init__(self, total: int | None, done: int = 0) -> None:
         self.total, self.done = total, done

@@ -39,10 +39,7 @@ def draw_bags(
 
 
 def draw_held_out(y: NDArray[Any], share: float, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw the same share of every class, with at least two samples of it left.
-
-    Gives the places, increasing. Classes are drawn from in the order of their labels.
-    """
+    """Places, increasing, of the same share of every class, of which two samples are left."""
     chosen = []
     for label in np.unique(y):
         places = rng.permutation(np.flatnonzero(y == label))

@@ -27,10 +27,7 @@ def row_blocks(n_rows: int, width: int, n_least: int = 1) -> list[slice]:
 def map_blocks(
     function: Callable[[slice], Result], blocks: list[slice], n_jobs: int | None
 ) -> list[Result]:
-    """Apply a function to every block in threads; gives the results in the order of the blocks.
-
-    With more than one thread, the linear-algebra library gets the cores that are left per thread.
-    """
+    """Apply a function to every block in threads that share the cores with the linear algebra."""
     # The jobs of a cluster are not the cores of this machine.
     n_threads = min(joblib.effective_n_jobs(n_jobs), joblib.cpu_count(), len(blocks))
     if n_threads <= 1:

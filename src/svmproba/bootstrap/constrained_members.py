@@ -20,17 +20,12 @@ from svmproba.solvers.runtime.devices import resolve_device
 
 
 class FloorFit(NamedTuple):
-    """Members at one floor, and how good they are known to be.
-
-    ``training.gap`` is the relative distance between the objective and its proven lower bound.
-    `proven` and `replaced`, of shape (n_theta, n_bootstraps), tell which members are proven to be
-    optimal, and which have no known feasible point and are plain SVMs instead.
-    """
+    """Members at one floor; ``training.gap`` is their relative distance from a proven bound."""
 
     members: Members
     training: Training
-    proven: NDArray[np.bool_]
-    replaced: NDArray[np.bool_]
+    proven: NDArray[np.bool_]  # (n_theta, n_bootstraps), proven to be optimal
+    replaced: NDArray[np.bool_]  # no feasible point is known: plain SVMs instead
 
 
 def fit_constrained_members(

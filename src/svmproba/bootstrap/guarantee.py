@@ -161,11 +161,7 @@ def state_guarantee(
     n: int,
     label: Any = None,
 ) -> str:
-    """Say in one sentence what is guaranteed, and under which assumption.
-
-    `n` samples of the class were used. Without a label the class is called positive or negative, as
-    `rate_name` is "tpr" or "tnr".
-    """
+    """Say in one sentence what n samples of a class guarantee, and under which assumption."""
     check_kind(kind)
     side = {"tpr": "the positive class", "tnr": "the negative class"}[rate_name]
     group = f"samples of {side}" if label is None else f"samples of class {label!r}"

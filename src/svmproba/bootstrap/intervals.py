@@ -24,17 +24,12 @@ _MOST_TRIALS = 1e9
 
 
 class SamplingInterval(NamedTuple):
-    """Interval over training sets, arrays of one entry per sample, see `sampling_interval`.
-
-    `variance` is the corrected variance over training sets, 0 where the correction left nothing;
-    `estimated` tells where it stands out from the noise of a finite number of bags. Elsewhere the
-    limits suppose that training sets move the score as much as bags do.
-    """
+    """Interval over training sets, arrays of one entry per sample, see `sampling_interval`."""
 
     lower: Floats
     upper: Floats
-    variance: Floats
-    estimated: NDArray[np.bool_]
+    variance: Floats  # over training sets, corrected; 0 where the correction left nothing
+    estimated: NDArray[np.bool_]  # where the variance stands out from the noise of the bags
 
 
 def clopper_pearson(

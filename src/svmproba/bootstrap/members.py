@@ -23,15 +23,11 @@ FEW_RECORDS = 16
 
 
 class Family(NamedTuple):
-    """Hyperparameter values that differ in C only.
-
-    `gamma` is NaN for a kernel without it; `factors` are those on C of the other class and of the
-    class of interest.
-    """
+    """Hyperparameter values that differ in C only."""
 
     kernel: str
-    gamma: float
-    factors: tuple[float, float] = (1.0, 1.0)
+    gamma: float  # NaN for a kernel without it
+    factors: tuple[float, float] = (1.0, 1.0)  # on C, of the other class and that of interest
 
     def weight(self, weight: Floats | None, positive: NDArray[np.bool_]) -> Floats | None:
         """Factor on C for each sample; None where all are one."""
@@ -106,10 +102,7 @@ def fit_members(
 def family_rows(
     families: Sequence[Family], X: Rows, kernel: dict[str, Any]
 ) -> Iterator[tuple[Family, FeatureMap, Rows]]:
-    """Yield each family with its feature map and the rows of the training samples.
-
-    Neighbouring families of one kernel and gamma get the same map and rows.
-    """
+    """Yield each family, its feature map and training rows, which neighbours may share."""
     before: tuple[str, float] | None = None
     for family in families:
         if before is None or family.kernel != before[0] or _differ(family.gamma, before[1]):
@@ -166,10 +159,7 @@ def _products(members: Members, X: Rows) -> Iterator[Floats]:
 
 
 def member_scores(members: Members, X: Rows) -> Floats:
-    r"""Scores :math:`f_{\theta,b}(x)` of all members, shape (n_samples, n_theta, n_bootstraps).
-
-    The samples must be few enough for the result to fit in memory, see `score_blocks`.
-    """
+    r"""Scores :math:`f_{\theta,b}(x)` of all members, shape (n_samples, n_theta, n_bootstraps)."""
     parts = list(_products(members, X))
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     scores += members.intercept
@@ -177,10 +167,7 @@ def member_scores(members: Members, X: Rows) -> Floats:
 
 
 def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
-    """Vote shares (n_samples, n_theta) of all members at thresholds (n_theta, 1) or (1, 1).
-
-    As `svmproba.bootstrap.votes.vote_shares` gives them for `member_scores`.
-    """
+    """Vote shares (n_samples, n_theta) of all members at thresholds (n_theta, 1) or (1, 1)."""
     if X.shape[0] <= FEW_RECORDS:
         return vote_shares(member_scores(members, X), threshold)
     n_theta, n_bags = members.intercept.shape
@@ -192,11 +179,7 @@ def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
 
 
 def mean_scores(members: Members, X: Rows) -> Floats:
-    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)`, shape (n_samples, n_theta).
-
-    Scores are linear in the rows of the feature map, so that the mean over the bags costs as much
-    as one member.
-    """
+    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)`, (n_samples, n_theta); costs one member."""
     pairs = zip(transformed(members, X), members.mean_columns, strict=True)
     parts = [rows @ columns for rows, columns in pairs]
     return np.concatenate(parts, axis=1) + members.intercept.mean(axis=1)

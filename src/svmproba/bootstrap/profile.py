@@ -44,11 +44,7 @@ class Profile(NamedTuple):
 
 
 def _cells(thresholds: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Equal cells over the inner thresholds: where the search starts in each; grid of cells.
-
-    A score finds its place between the thresholds from its cell in a step or two, where a binary
-    search would guess wrongly at every step.
-    """
+    """Equal cells over the thresholds: a score finds its place from its cell in a step or two."""
     inner = thresholds[1:-1]
     if len(inner) < 2:
         return np.zeros(1, dtype=np.int64), np.zeros(2)

@@ -24,17 +24,12 @@ HAIR = 1e-11
 
 
 class RateCurve(NamedTuple):
-    """What every threshold costs and gains, arrays of one shape.
-
-    A sample is called positive above the threshold; thresholds increase. `tpr` and `tnr` are the
-    rates of the classes, `mse_plus` and `mse_minus` the mean squared errors of the probability
-    within them.
-    """
+    """Rates and errors at increasing thresholds; a sample is called positive above one."""
 
     threshold: Floats
     tpr: Floats
     tnr: Floats
-    mse_plus: Floats
+    mse_plus: Floats  # mean squared error of the probability within the class
     mse_minus: Floats
 
 
@@ -50,10 +45,7 @@ def level_for_rate(levels: Floats, rate: float) -> float:
 
 
 def rates_at_threshold(levels: Floats, positive: Bools, threshold: float) -> tuple[float, float]:
-    """Share of the positive samples above the threshold, and of the negative ones not above it.
-
-    A level of NaN is not counted; a class without samples has the rate NaN.
-    """
+    """Share of positives above it, and of negatives not above it; levels of NaN do not count."""
     known = ~np.isnan(levels)
     above, below = levels[known & positive] > threshold, levels[known & ~positive] <= threshold
     return (
@@ -109,10 +101,7 @@ def threshold_for_rate(
 
 
 def calibrated_curve(P: Floats, positive: Bools) -> RateCurve:
-    """Rates at thresholds of calibrated probabilities, whose errors do not depend on the threshold.
-
-    At most 201 thresholds, just below probabilities evenly spaced by rank; NaN is not counted.
-    """
+    """Rates at 201 thresholds at most, just below probabilities evenly spaced by rank."""
     known = ~np.isnan(P)
     P, positive = P[known], positive[known]
     spaced = np.quantile(P, np.linspace(0, 1, MAX_THRESHOLDS), method="lower") if len(P) else P

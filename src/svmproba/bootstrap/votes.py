@@ -73,11 +73,7 @@ def _count_votes(
 
 
 def product_vote_shares(products: Floats, intercept: Floats, thresholds: Floats) -> Floats:
-    """Vote shares (n_samples, n_theta) as `vote_shares` gives them for products + intercept.
-
-    Products are (n_samples, n_theta, n_bootstraps), intercepts (n_theta, n_bootstraps), thresholds
-    (n_theta,). One pass, and the same result to the last bit.
-    """
+    """`vote_shares` of products (n_samples, n_theta, n_bootstraps) + intercept, in one pass."""
     twice = np.empty(products.shape[:2], dtype=np.int64)
     _count_votes(products, intercept, thresholds, twice)
     return twice / (2 * products.shape[2])
@@ -120,10 +116,7 @@ def tally_block(
 
 
 def out_of_bag_shares(twice_votes: Floats, counts: NDArray[np.unsignedinteger]) -> Floats:
-    """Vote shares (n_theta, n_samples) over the bags that left a sample out, from twice the votes.
-
-    NaN for a sample that is in every bag.
-    """
+    """Out-of-bag vote shares (n_theta, n_samples) from twice the votes; NaN if in every bag."""
     n_left_out = len(counts) - np.count_nonzero(counts, axis=0)
     shares = np.full(twice_votes.shape, np.nan)
     np.divide(twice_votes, 2 * n_left_out, out=shares, where=n_left_out > 0)

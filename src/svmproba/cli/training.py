@@ -71,8 +71,7 @@ def train(
 ) -> Pipeline:
     """Fit a pipeline of the steps ``columns`` (a ColumnTransformer) and ``svm``.
 
-    Records held out take no part, not even in the preprocessing: otherwise the guarantee would not
-    hold. `advance` is called after every block of bags with their number.
+    Records held out take no part, not even in the preprocessing: the guarantee would not hold.
     """
     common: dict[str, Any] = {
         "n_bootstraps": n_bootstraps,

@@ -83,7 +83,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     (569, 2)
     """
 
-    class_weight = None
+    class_weight = None  # no parameter: floors take its place
 
     @stores_parameters
     def __init__(

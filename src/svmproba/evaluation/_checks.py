@@ -110,10 +110,7 @@ def check_probabilities(positive: Bools, proba: Floats) -> list[Finding]:
 
 
 def check_columns(columns: Mapping[str, Any], positive: Bools, proba: Floats) -> list[Finding]:
-    """Warn of columns that separate the classes almost as well as the model, or perfectly.
-
-    The columns hold numbers or categories, as the user knows them.
-    """
+    """Warn of columns, of numbers or categories, that separate about as well as the model."""
     n_plus, n_minus = int(positive.sum()), int((~positive).sum())
     if min(n_plus, n_minus) < FEW_RECORDS // 2 or len(columns) < 2:
         return []

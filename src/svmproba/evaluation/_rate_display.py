@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmproba._types import Floats
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.evaluation import _drawing as draw
@@ -125,7 +124,9 @@ class RateDisplay:
             color = draw.POSITIVE_COLOR if series.of_positive else draw.NEGATIVE_COLOR
             (self.lines_[series.field],) = ax.plot(x, values, color=color, ls=series.style, lw=1.6)
             if series.name != "MSE" and self.n_samples is not None:
-                lower, upper = self._limits(values, self.n_samples[series.of_positive])
+                n = self.n_samples[series.of_positive]
+                hits, trials = np.rint(values * n), np.full(len(values), n)
+                lower, upper = clopper_pearson(hits, trials, confidence=self.confidence)
                 ax.fill_between(x, lower, upper, color=color, alpha=0.15, lw=0)
         self.threshold_line_ = (
             None if self.threshold is None else self._mark_threshold(self.threshold, against)
@@ -182,9 +183,6 @@ class RateDisplay:
         ends = [shown[0], shown[-1], shown[0] if self.threshold is None else self.threshold]
         margin = 0.05 * (max(ends) - min(ends)) or 0.5
         return min(ends) - margin, max(ends) + margin
-
-    def _limits(self, rate: Floats, n: int) -> Any:
-        return clopper_pearson(np.rint(rate * n), np.full(len(rate), n), confidence=self.confidence)
 
     def _mark_threshold(self, threshold: float, against: str) -> Line2D:
         place = threshold if against == "threshold" else self.value_at_threshold(against)

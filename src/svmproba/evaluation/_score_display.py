@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def best_theta_scores(ensemble: Any, X: Any) -> Floats:
-    """Scores (n_bootstraps, n) of the members at the most reliable hyperparameter value.
-
-    Scores of different values of C have different scales; these share one.
-    """
+    """Scores (n_bootstraps, n) of the members at the most reliable hyperparameter value."""
     best = int(np.argmax(ensemble.reliability_))
     blocks = [scores[best].copy() for _, scores in ensemble.member_scores(X)]
     return np.concatenate(blocks, axis=-1)

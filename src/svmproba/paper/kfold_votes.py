@@ -25,10 +25,7 @@ def kfold_scores(
     tol: float = 1e-5,
     random_state: int = 0,
 ) -> Floats:
-    """Scores (m, n_folds) of new samples by linear SVMs, each fitted without one stratified fold.
-
-    Labels are 0 and 1; `tol` is the relative duality gap.
-    """
+    """Scores (m, n_folds) of new samples by linear SVMs, each fitted without one fold."""
     if not 2 <= n_folds <= len(y):
         raise ValueError(f"n_folds must be from 2 to the {len(y)} samples, got {n_folds!r}.")
     order = np.random.default_rng(random_state).permutation(len(y))

@@ -136,10 +136,7 @@ def run(
     begin: Callable[[Cell], None] | None = None,
     report: Callable[[Event], None] | None = None,
 ) -> dict[Cell, Exception]:
-    """Compute the cells that the store lacks, and keep each at once; gives those that failed.
-
-    `begin` is called with every cell before it is computed, `report` with an `Event` after it.
-    """
+    """Compute the cells that the store lacks, keep each at once; gives those that failed."""
     jobs = plan_jobs(plan, tables, families)
     waiting = [job for job in jobs if job.cell not in store]
     speeds, begun = _Speeds(), set[str]()

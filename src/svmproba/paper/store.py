@@ -73,11 +73,7 @@ _SAME = " AND ".join(f"{name} = ?" for name in Cell._fields)
 
 
 class Store:
-    """Results in a SQLite file; a context manager.
-
-    Whatever happens to the process, the file holds the cells that were added, whole. The file and
-    its folder are created where they do not exist.
-    """
+    """Results in a SQLite file; whatever happens to the process, it holds whole cells."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)

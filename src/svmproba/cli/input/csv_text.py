@@ -87,10 +87,7 @@ def guess_separator(text: str) -> str:
 
 
 def separator_line(text: str) -> tuple[str | None, str, int]:
-    """Remove the line ``sep=;`` that tells Excel the separator.
-
-    Returns the separator or None, the text that follows, and the bytes of the line in UTF-8.
-    """
+    """Read Excel's line ``sep=;``: the separator or None, the text after it, bytes of the line."""
     line = re.match(r'"?sep=([^\r\n])"?(?:\r\n|\r|\n)', text, re.IGNORECASE)
     if line is None:
         return None, text, 0

@@ -87,10 +87,7 @@ def _is_same_file(out: str, source: str) -> bool:
 def table_writer(
     out: str, schema: Any, *, overwrite: bool = True
 ) -> Iterator[Callable[[Any], None]]:
-    """Write the record batches of a table as they come, by the callable ``write(batch)``.
-
-    `out` ends with ``.parquet`` or ``.csv``, or is ``"-"`` for CSV on standard output.
-    """
+    """Write record batches to Parquet, CSV or ``-``, CSV, by the callable ``write(batch)``."""
     if out == STANDARD:
         # What was written to standard output stays there, whatever happens.
         with _csv_writer(sys.stdout.buffer, schema) as write:

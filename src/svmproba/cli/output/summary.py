@@ -41,10 +41,7 @@ def describe(model: Pipeline, task: Task, goal: Goal, target: str) -> dict[str, 
 
 
 def figures(model: Pipeline, task: Task, goal: Goal) -> dict[str, Any]:
-    """Measure the model on the records that each bag left out.
-
-    Rates are those of the decisions that `svmproba predict` takes; NaN where unknown.
-    """
+    """Measure the decisions of `svmproba predict` out of bag; NaN where a figure is unknown."""
     svm, kept = model["svm"], task.kept
     positive = task.y[kept] == task.positive
     found: dict[str, Any] = {

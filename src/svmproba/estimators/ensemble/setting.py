@@ -38,11 +38,7 @@ RARE = 0.3
 
 
 def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Family]:
-    """Families of an ensemble: kernels, gammas and class weights, every one with every other.
-
-    `data` has the attributes X, weight, classes and plus, and `sizes` are the numbers of samples of
-    the other class and of the class of interest.
-    """
+    """Families of an ensemble: kernels, gammas and class weights, every one with every other."""
     weighting = estimator.class_weight
     # Balanced weights leave calibrated probabilities right and rank rare classes better.
     if weighting is None and is_auto(estimator.calibration):

@@ -146,10 +146,7 @@ def check_kernels(kernel: Any) -> list[str]:
 
 
 def check_gammas(gammas: Any, kernel: str, X: Rows, weight: Floats | None = None) -> Floats:
-    """Distinct values of gamma in increasing order; one NaN for a kernel without gamma.
-
-    Weights are multiplicities of the samples.
-    """
+    """Distinct gammas, increasing, one NaN for a kernel without; weights are multiplicities."""
     if kernel in ("linear", "precomputed"):
         return np.array([np.nan])
     values = [gammas] if isinstance(gammas, (str, Real)) else gammas

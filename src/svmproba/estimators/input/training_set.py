@@ -130,10 +130,7 @@ def training_set(
     pairwise: bool,
     least: int = 2,
 ) -> TrainingSet:
-    """Leave out samples of weight 0, encode the labels, multiply sample and class weights.
-
-    A class with fewer than `least` samples is refused.
-    """
+    """Leave out samples of weight 0, encode the labels (`least` of each), join the weights."""
     check_binary(y)
     n_given = X.shape[0]
     X, y, weight, present = present_samples(X, y, sample_weight, pairwise)

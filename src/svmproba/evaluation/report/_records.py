@@ -71,10 +71,7 @@ def ensemble_of(model: Any) -> Any:
 
 
 def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
-    """Predict records; training records are recognised and predicted out of bag.
-
-    Records that are in every bag are left out.
-    """
+    """Predict records, training records out of bag; those that are in every bag are left out."""
     ensemble = ensemble_of(model)
     labels, rows = column_or_1d(y), rows_for_last_step(model, X)
     check_consistent_length(rows, labels)
