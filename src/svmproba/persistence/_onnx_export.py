@@ -17,7 +17,7 @@ from svmproba._types import Floats
 from svmproba.bootstrap.members import same_map
 from svmproba.bootstrap.votes import DECIMALS
 from svmproba.estimators import BootstrapSVC, ProbabilitySVC
-from svmproba.estimators._calibration import TIE_BREAK
+from svmproba.estimators.ensemble.calibration import TIE_BREAK
 from svmproba.persistence._onnx_graph import OPSET, Graph
 from svmproba.persistence._onnx_links import link_graph
 from svmproba.solvers.features import FeatureMap
@@ -140,7 +140,7 @@ def _kernel_graph(graph: Graph, feature_map: FeatureMap, rows: str) -> str:
     if feature_map.kernel == "linear":
         return rows
     if feature_map.kernel == "precomputed":
-        K = graph.columns(rows, feature_map.pivots)
+        K = graph.columns(rows, np.asarray(feature_map.pivots))
     else:
         basis: Any = feature_map.basis
         basis = basis if isinstance(basis, np.ndarray) else basis.toarray()

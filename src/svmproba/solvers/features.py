@@ -295,6 +295,8 @@ def _pivoted_cholesky(K: Floats, tol: float) -> tuple[Floats, Ints]:
     scale[scale == 0.0] = 1.0
     unit = K / scale[:, None]
     unit /= scale
+    # Without rounding errors on the diagonal, ties do not depend on them.
+    np.fill_diagonal(unit, K.diagonal() > 0.0)
     factor, order, rank, _ = dpstrf(unit.T, tol=tol, lower=1, overwrite_a=1)
     order = order.astype(np.intp) - 1
     rows = np.empty((len(K), rank))
@@ -362,7 +364,6 @@ def _random_cholesky(
         size = min(PIVOT_BLOCK, rank - k, len(unexplained))
         drawn = rng.choice(unexplained, size, replace=False, p=share)
         new = columns(drawn)
-        new[drawn, np.arange(size)] = diagonal[drawn]  # without rounding: pivots are compared
         new -= rows[:, :k] @ rows[drawn, :k].T
         # Near-duplicates drawn together would waste rank and digits: keep one, draw again later.
         factor, kept = _pivoted_cholesky(new[drawn], 0.1)

@@ -82,8 +82,8 @@ def polish(
 
 def _scale(beta: Floats, F: Floats, wish: Floats, most: float) -> None:
     """Multiply the multipliers by the best factor between 1 and ``most``."""
-    norm = beta @ (wish - F)
-    factor = min(max(beta @ wish / norm, 1.0), most) if norm > 0.0 else 1.0
+    linear, norm = float(beta @ wish), float(beta @ (wish - F))
+    factor = min(max(linear / norm, 1.0), most) if norm > 0.0 else 1.0
     F[:] = wish - factor * (wish - F)
     beta *= factor
 
