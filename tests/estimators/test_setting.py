@@ -14,7 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 import svmproba
 from svmproba import BootstrapSVC, ConstrainedBootstrapSVC, ThresholdBootstrapSVC
-from svmproba.links import PlattLink
+from svmproba.bootstrap.members import member_scores
+from svmproba.links import AutoLink, PlattLink
 
 
 def rare(n, share, seed=0):
@@ -136,6 +137,56 @@ def test_little_bootstraps_take_class_weights(class_weight):
     model = small(resample="blb", class_weight=class_weight, n_bootstraps=20).fit(X, y)
     plain = small(resample="blb", n_bootstraps=20).fit(X, y)
     assert model.oob_tpr_ > plain.oob_tpr_
+
+
+# What a link reads
+
+
+def link_rows(model, scores, counted):
+    """Scaled mean scores, and family by family the mixture over its spread, sample by sample."""
+    factors = model.weights_ / model.score_scales_
+    families = {repr(t) for t in model.thetas_[["kernel", "gamma", "class_weight"]].tolist()}
+    of_family = np.array_split(np.arange(len(factors)), len(families))
+    rows = []
+    for s, used in zip(scores, counted, strict=True):  # (n_theta, n_bootstraps) and (n_bootstraps,)
+        mixtures = [factors[places] @ s[places][:, used] for places in of_family]
+        ratios = [np.clip(g.mean() / g.std(ddof=1), -100, 100) for g in mixtures]
+        rows.append([*(s[:, used].mean(axis=1) / model.score_scales_), *ratios])
+    numbers = [k for k, places in enumerate(of_family) for _ in places]
+    return np.array(rows).T, [*numbers, *[-1] * len(families)]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "auto"])
+def test_auto_reads_mean_scores_and_their_ratios_to_the_spread(data, kernel):
+    X, y = data
+    model = small(kernel=kernel, class_weight=[None, "balanced"], calibration="auto").fit(X, y)
+    members = model.ensemble_.members
+    rows, families = link_rows(model, member_scores(members, X), model.counts_.T == 0)
+    usable = np.count_nonzero(model.counts_ == 0, axis=0) >= 5
+    link = AutoLink(families).fit(rows[:, usable], y[usable] == 1)
+    np.testing.assert_allclose(model.oob_proba_[usable, 1], link.predict(rows)[usable], atol=1e-6)
+    new = rare(50, 0.2, seed=5)[0]
+    scores = member_scores(members, new)
+    rows, _ = link_rows(model, scores, np.ones((50, 30), dtype=bool))
+    np.testing.assert_allclose(model.predict_proba(new)[:, 1], link.predict(rows), atol=1e-6)
+    read = np.unique(np.concatenate(model.calibrator_.places_))
+    assert read.max() >= len(model.thetas_)  # the ratios have weight
+
+
+@pytest.mark.parametrize("params", [{"Cs": [0.5]}, {"epsilon": 0.0}])
+def test_one_value_gives_probabilities_that_rise_with_its_score(data, params):
+    X, y = data
+    model = small(calibration="auto", class_weight=[None], **params).fit(X, y)
+    new = rare(300, 0.2, seed=5)[0]
+    scores = member_scores(model.ensemble_.members, new)[:, model.weights_ > 0].mean(axis=(1, 2))
+    P = model.predict_proba(new)[np.argsort(scores), 1]
+    assert np.all(np.diff(P) >= 0)
+
+
+def test_few_bags_have_no_spread(data):
+    model = small(n_bootstraps=29, calibration="auto").fit(*data)
+    assert model.ensemble_.oob_spreads.shape == (0, 200)
+    assert len(model.calibrator_.centre_) == len(model.thetas_)
 
 
 # Rare classes

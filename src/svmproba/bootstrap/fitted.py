@@ -25,6 +25,7 @@ from svmproba.bootstrap.members import (
 )
 from svmproba.bootstrap.profile import profile_records, scales_and_thresholds, scales_of_varying
 from svmproba.bootstrap.reliability import mean_reliability, weights
+from svmproba.bootstrap.spread import out_of_bag_spreads
 from svmproba.bootstrap.threshold import RateCurve, calibrated_curve, rate_curve, rates_at_threshold
 from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, vote_shares
 from svmproba.solvers.kernels import Rows
@@ -59,6 +60,8 @@ class FittedEnsemble:
         Scales of the scores; infinite where all samples have about the same score.
     oob_scores, oob_medians : ndarray, shape (n_theta, n_samples)
         Mean score and upper median score over the bags that left a sample out.
+    oob_spreads : ndarray, shape (n_families, n_samples) or (0, n_samples)
+        Standard deviation over these bags of the mixture of scores of each family.
     oob_median : ndarray, shape (n_samples,)
         Upper weighted median of these scores over bags and hyperparameter values.
     vote_proba : ndarray, shape (n_samples,)
@@ -93,6 +96,7 @@ class FittedEnsemble:
     score_scales: Floats
     oob_scores: Floats
     oob_medians: Floats
+    oob_spreads: Floats
     oob_median: Floats
     vote_proba: Floats
     vote_curve: RateCurve
@@ -155,6 +159,8 @@ def settle_ensemble(
         device=device,
     )
     vote_proba = spread(P, np.nan)
+    scales = scales_of_varying(scales, profile.mean)
+    spreads = out_of_bag_spreads(members, rho / scales, X, counts, n_jobs)
     return FittedEnsemble(
         members=members,
         thetas=thetas,
@@ -165,9 +171,10 @@ def settle_ensemble(
         positive=spread(positive, False),
         reliability=reliability,
         weights=rho,
-        score_scales=scales_of_varying(scales, profile.mean),
+        score_scales=scales,
         oob_scores=spread(profile.mean, np.nan),
         oob_medians=spread(profile.medians, np.nan),
+        oob_spreads=spread(spreads, np.nan),
         oob_median=spread(profile.median, np.nan),
         vote_proba=vote_proba,
         vote_curve=rate_curve(thresholds, profile, positive),

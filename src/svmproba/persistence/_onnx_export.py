@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._files import write_whole
+from svmproba.bootstrap.spread import LARGEST_RATIO, LEAST_SPREAD
 from svmproba.bootstrap.votes import DECIMALS
 from svmproba.estimators import BootstrapSVC, ProbabilitySVC
 from svmproba.estimators._calibration import TIE_BREAK
@@ -161,9 +163,26 @@ def _link_graph(graph: Graph, final: Any, rows: str) -> str:
     scaled = graph.add("Add", graph.add("MatMul", rows, coef), intercept)
     mixed = graph.add("MatMul", scaled, final.weights_[used][:, np.newaxis])
     link = final.calibrator_
-    P = link_graph(graph, link, scaled if link.reads == "scaled" else mixed)
+    read = mixed if link.reads == "mixed" else scaled
+    if link.reads == "ratios" and len(final.ensemble_.oob_spreads):
+        read = graph.add("Concat", scaled, *_ratio_graphs(graph, final, rows), axis=1)
+    P = link_graph(graph, link, read)
     slack = graph.add("Mul", graph.add("Sub", graph.add("Sigmoid", mixed), P), TIE_BREAK)
     return graph.add("Add", P, slack)
+
+
+def _ratio_graphs(graph: Graph, final: Any, rows: str) -> Iterator[str]:
+    """Scores of each family in units of their spread, (n, 1); as `score_ratios`."""
+    n_bags, n_families = final.intercept_.shape[1], len(final.ensemble_.oob_spreads)
+    parts = (final.weights_ / final.score_scales_, final.coef_, final.intercept_)
+    for a, w, b in zip(*(np.split(part, n_families) for part in parts), strict=True):
+        scores = graph.add("Add", graph.add("MatMul", rows, np.einsum("c,cbd->db", a, w)), a @ b)
+        mean = graph.mean(scores)
+        centred = graph.add("Sub", scores, mean)
+        variance = graph.mean(graph.add("Mul", centred, centred))
+        spread = graph.add("Sqrt", graph.add("Mul", variance, n_bags / (n_bags - 1)))
+        ratio = graph.add("Div", mean, graph.add("Max", spread, LEAST_SPREAD))
+        yield graph.add("Clip", ratio, -LARGEST_RATIO, LARGEST_RATIO)
 
 
 def _close(graph: Graph, final: Any, P: str) -> None:

@@ -110,6 +110,13 @@ def weights(value: Any, sizes: Sizes) -> None:
     sizes["used"] = int(np.count_nonzero(value))
 
 
+def spreads(value: Any, sizes: Sizes) -> None:
+    """Check spreads of the scores, of all families or of none."""
+    floats("ratios", "samples", be="finite or NaN")(value, sizes)
+    wrong = len(value) not in (0, sizes["maps"])
+    refuse(wrong, f"has {len(value)} rows for {sizes['maps']} maps")
+
+
 def threshold(value: Any, sizes: Sizes) -> None:
     """Check one threshold, or one for each theta."""
     an_array = isinstance(value, np.ndarray)
@@ -178,6 +185,7 @@ _FITTED: dict[str, Check] = {
     "score_scales": floats("theta", be="positive or infinite"),
     "oob_scores": floats("theta", "samples", be="finite or NaN"),
     "oob_medians": floats("theta", "samples", be="finite or NaN"),
+    "oob_spreads": spreads,
     "oob_median": floats("samples", be="finite or NaN"),
     "vote_proba": floats("samples", be="in [0, 1] or NaN"),
     "vote_curve": curve,
