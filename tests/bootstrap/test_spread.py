@@ -37,24 +37,25 @@ def naive(scores, factors, counted):
 
 def test_spread_over_the_bags_of_every_family(fitted):
     X, ensemble = fitted
-    factors = np.random.default_rng(1).random(len(ensemble.weights))
+    weights, scales = np.random.default_rng(1).random((2, len(ensemble.weights)))
+    factors = weights / scales
     scores = member_scores(ensemble.members, X)
     out = ensemble.counts.T == 0
     mixtures = family_mixtures(ensemble.members, factors)
     all_bags = deviations(mixtures, transformed(ensemble.members, X))
     np.testing.assert_allclose(all_bags, naive(scores, factors, np.ones_like(out)), rtol=1e-9)
-    found = out_of_bag_spreads(ensemble.members, factors, X, ensemble.counts, None)
+    found = out_of_bag_spreads(ensemble.members, weights, scales, X, ensemble.counts, None)
     np.testing.assert_allclose(found, naive(scores, factors, out), rtol=1e-9)
 
 
 def test_sparse_samples_and_blocks_change_nothing(fitted, monkeypatch):
     X, ensemble = fitted
-    factors = ensemble.weights / ensemble.score_scales
-    whole = out_of_bag_spreads(ensemble.members, factors, X, ensemble.counts, None)
+    scaling = ensemble.weights, ensemble.score_scales
+    whole = out_of_bag_spreads(ensemble.members, *scaling, X, ensemble.counts, None)
     np.testing.assert_array_equal(ensemble.oob_spreads, whole)
     monkeypatch.setattr("svmproba.bootstrap.blocks.BLOCK_BYTES", BLOCK_BYTES // 2000)
     table = sparse.csr_array(X)
-    parts = out_of_bag_spreads(ensemble.members, factors, table, ensemble.counts, 2)
+    parts = out_of_bag_spreads(ensemble.members, *scaling, table, ensemble.counts, 2)
     np.testing.assert_allclose(parts, whole, rtol=1e-9)
 
 
@@ -76,13 +77,14 @@ def test_ratios_are_bounded():
 @pytest.mark.parametrize("n_used", [1, 2])
 def test_several_values_are_needed(fitted, n_used):
     X, ensemble = fitted
-    factors = np.zeros(len(ensemble.weights))
-    factors[:n_used] = 1.0
-    found = out_of_bag_spreads(ensemble.members, factors, X, ensemble.counts, None)
+    weights = (np.arange(len(ensemble.weights)) < n_used).astype(float)
+    scaling = weights, ensemble.score_scales
+    found = out_of_bag_spreads(ensemble.members, *scaling, X, ensemble.counts, None)
     assert len(found) == (0 if n_used == 1 else len(ensemble.members.columns))
 
 
 def test_many_bags_are_needed(fitted):
     X, ensemble = fitted
-    found = out_of_bag_spreads(ensemble.members, ensemble.weights, X, ensemble.counts[:29], None)
+    scaling = ensemble.weights, ensemble.score_scales
+    found = out_of_bag_spreads(ensemble.members, *scaling, X, ensemble.counts[:29], None)
     assert found.shape == (0, 60)

@@ -160,7 +160,7 @@ def settle_ensemble(
     )
     vote_proba = spread(P, np.nan)
     scales = scales_of_varying(scales, profile.mean)
-    spreads = out_of_bag_spreads(members, rho / scales, X, counts, n_jobs)
+    spreads = out_of_bag_spreads(members, rho, scales, X, counts, n_jobs)
     return FittedEnsemble(
         members=members,
         thetas=thetas,

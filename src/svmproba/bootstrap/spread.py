@@ -59,21 +59,29 @@ def deviations(
     return np.array(parts)
 
 
+def is_read(n_used: int, n_bags: int) -> bool:
+    """Whether links may read the spread of so many values in use and bags.
+
+    Not of one value alone: probabilities shall rise with its score.
+    """
+    return n_used > 1 and n_bags >= LEAST_BAGS
+
+
 def out_of_bag_spreads(
     members: Members,
-    factors: Floats,
+    weights: Floats,
+    scales: Floats,
     X: Rows,
     counts: NDArray[np.unsignedinteger],
     n_jobs: int | None,
 ) -> Floats:
-    """Compute standard deviations (n_families, n) over the bags that left a sample out.
+    """Compute standard deviations over the bags that left a sample out.
 
-    Empty, (0, n), with few bags, and if one hyperparameter value alone is in use: probabilities
-    shall rise with its score.
+    They are (n_families, n), or (0, n) where links do not read them.
     """
-    if np.count_nonzero(factors) < 2 or len(counts) < LEAST_BAGS:
+    if not is_read(int(np.count_nonzero(weights)), len(counts)):
         return np.empty((0, X.shape[0]))
-    mixtures = family_mixtures(members, factors)
+    mixtures = family_mixtures(members, weights / scales)
 
     def block_spreads(block: slice) -> Floats:
         return deviations(mixtures, transformed(members, X[block]), (counts[:, block] == 0).T)

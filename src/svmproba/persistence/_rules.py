@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from svmproba import estimators as own
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.members import Members
+from svmproba.bootstrap.spread import is_read
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._score_spread import Spread
 from svmproba.estimators._setting import THETA
@@ -111,10 +112,9 @@ def weights(value: Any, sizes: Sizes) -> None:
 
 
 def spreads(value: Any, sizes: Sizes) -> None:
-    """Check spreads of the scores, of all families or of none."""
-    floats("ratios", "samples", be="finite or NaN")(value, sizes)
-    wrong = len(value) not in (0, sizes["maps"])
-    refuse(wrong, f"has {len(value)} rows for {sizes['maps']} maps")
+    """Check spreads of the scores, one row for each map where links read them."""
+    sizes["spreads"] = sizes["maps"] if is_read(sizes["used"], sizes["bags"]) else 0
+    floats("spreads", "samples", be="finite or NaN")(value, sizes)
 
 
 def threshold(value: Any, sizes: Sizes) -> None:
