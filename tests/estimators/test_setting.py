@@ -235,6 +235,9 @@ def test_the_ranking_of_a_rare_class_is_that_of_the_truth():
     new, labels, truth = rare(50_000, 0.05, seed=2)
     found = roc_auc_score(labels, model.predict_proba(new)[:, 1])
     assert found > roc_auc_score(labels, truth) - 0.01
+    with pytest.warns(UserWarning, match="same score"):  # without weights, members are constant
+        plain = model.set_params(class_weight=[None]).fit(X, y)
+    assert roc_auc_score(labels, plain.predict_proba(new)[:, 1]) < found - 0.1
 
 
 def test_a_curved_boundary_is_found_by_both_kernels_together():
@@ -249,6 +252,23 @@ def test_a_curved_boundary_is_found_by_both_kernels_together():
     both, rbf, linear = brier("auto"), brier("rbf"), brier("linear")
     assert linear > 0.2
     assert both < rbf + 0.005
+
+
+def test_a_linear_ensemble_follows_a_circle_where_its_bags_disagree():
+    """The mean scores alone, the rule of old, are constant along lines."""
+
+    def circle(n, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 2))
+        return X, rng.random(n) < np.where((X**2).sum(axis=1) < 1.4, 0.9, 0.1)
+
+    X, y = circle(800, seed=0)
+    new, labels = circle(5000, seed=1)
+    model = small(n_bootstraps=60, Cs=[0.1, 1.0, 10.0], calibration="auto").fit(X, y)
+    old = AutoLink().fit(model.oob_scores_, y)
+    scores = member_scores(model.ensemble_.members, new).mean(axis=2).T
+    found, before = model.predict_proba(new)[:, 1], old.predict(scores)
+    assert np.mean((found - labels) ** 2) < np.mean((before - labels) ** 2) - 0.005
 
 
 @pytest.mark.slow
