@@ -34,6 +34,8 @@ _PATH, _PATH_STEPS = np.geomspace(0.5, 1e-3, 8), 50
 def find_selection(task: Task, rng: np.random.Generator) -> Candidate | None:
     """Cheap selection that reaches the floors, None where none was found."""
     search = _Search(task, rng)
+    if not len(search.usable):
+        return None
     best = search.grown() or search.from_path()
     while best is not None:
         cheaper = search.below(best)
@@ -78,15 +80,12 @@ class _Search:
 
     def from_path(self) -> Candidate | None:
         """Take the first selection on an l1 path, or all groups."""
-        w = np.zeros(len(self.task.columns))
         for w in l1_path(self.task):
             chosen = tuple(int(g) for g in self.usable if w[self.task.groups[g]].any())
             here = self.improved(Candidate(chosen, w[self.task.places(chosen)], np.inf))
             if here.shortfall < 0.0:
                 return here
         everything = tuple(int(g) for g in self.usable)
-        if not everything:
-            return None
         here = improve(self.task, everything, [w[self.task.places(everything)]], self.rng)
         if here.shortfall >= 0.0:
             here = constrained(self.task, here, int(self.rng.integers(2**31)))
