@@ -35,7 +35,7 @@ def test_boxes_decide_as_a_mixed_integer_program(seed, prepare):
     for m in (1, 2, 3):
         for chosen in combinations(range(4), m):
             rows, w = np.ascontiguousarray(task.columns[list(chosen)]), np.zeros(m)
-            outcome, _ = search_boxes(rows, *need, 0.02 * (1 - ROUNDING), 100_000, w)
+            outcome, _ = search_boxes(rows, *need, 0.02 * (1 - ROUNDING / 2), 100_000, w)
             expected = can_reach(standardise(X)[0][:, list(chosen)], positive, need[1:])
             assert outcome == (FOUND if expected else IMPOSSIBLE)
             if expected:

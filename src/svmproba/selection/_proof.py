@@ -56,7 +56,7 @@ def prove(task: Task, best: Candidate | None, boxes: int, deadline: float = -np.
 def _decide(task: Task, chosen: tuple[int, ...], most: int) -> tuple[int, Floats, int]:
     rows = np.ascontiguousarray(task.columns[task.places(chosen)])
     w = np.zeros(len(rows))
-    least = 2.0 * task.margin * (1.0 - ROUNDING)
+    least = 2.0 * task.margin * (1.0 - ROUNDING / 2.0)
     need = task.n_plus, task.need_plus, task.need_minus
     outcome, used = search_boxes(rows, *need, least, most, w)
     return int(outcome), w, int(used)

@@ -19,7 +19,7 @@ import numpy as np
 
 from svmproba._types import Bools, Floats, Ints
 
-#: Share of the margin that rounding may take.
+#: Share of the margin that rounding may take. Proofs ask for a little more than rules have to keep.
 ROUNDING = 1e-6
 
 
