@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svmproba._types import Floats
-from svmproba.selection._boxes import FOUND, IMPOSSIBLE, search_boxes
+from svmproba.selection._boxes import FOUND, UNKNOWN, search_boxes
 from svmproba.selection._task import ROUNDING, Task
 from svmproba.selection._weights import Candidate
 
@@ -39,17 +39,17 @@ def prove(task: Task, best: Candidate | None, boxes: int, deadline: float = -np.
         if cost >= limit:
             break
         chosen = tuple(int(usable[k]) for k in places)
-        most = boxes
-        while True:
+        most, outcome = boxes, UNKNOWN
+        while outcome == UNKNOWN:
+            if most <= 0:
+                if time.monotonic() >= deadline:
+                    return Outcome(best, cost)
+                most = _BOXES
             outcome, w, used = _decide(task, chosen, most)
-            if outcome == FOUND:
-                return Outcome(Candidate(chosen, w, -1.0), cost)
-            if outcome == IMPOSSIBLE:
-                break
-            if time.monotonic() >= deadline:
-                return Outcome(best, cost)
-            most = max(_BOXES, 2 * used)
-        boxes -= used
+            boxes -= used
+            most = 2 * used if time.monotonic() < deadline else 0
+        if outcome == FOUND:
+            return Outcome(Candidate(chosen, w, -1.0), cost)
     return Outcome(best, np.inf if best is None else task.cost(best.chosen))
 
 

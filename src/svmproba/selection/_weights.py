@@ -14,6 +14,8 @@ from svmproba.solvers.constrained.single import solve_constrained
 #: Directions drawn at random for the line searches.
 _RANDOM = 6
 _SWEEPS = 8
+#: Columns beyond which matrices of columns times columns cost too much.
+_MANY = 200
 
 
 class Candidate(NamedTuple):
@@ -28,11 +30,13 @@ def fisher_direction(rows: Floats, n_plus: int) -> Floats:
     """Fisher's direction with equal classes, scaled to a largest weight of 1."""
     plus, minus = rows[:, :n_plus], rows[:, n_plus:]
     ends = plus.mean(axis=1), minus.mean(axis=1)
-    within = 1e-3 * np.eye(len(rows))
-    for part, end in zip((plus, minus), ends, strict=True):
-        centred = part - end[:, np.newaxis]
-        within += centred @ centred.T / part.shape[1]
-    w = np.linalg.solve(within, ends[0] - ends[1])
+    w = ends[0] - ends[1]
+    if len(rows) <= _MANY:
+        within = 1e-3 * np.eye(len(rows))
+        for part, end in zip((plus, minus), ends, strict=True):
+            centred = part - end[:, np.newaxis]
+            within += centred @ centred.T / part.shape[1]
+        w = np.linalg.solve(within, w)
     size = np.abs(w).max()
     return w / size if size > 0.0 else np.ones(len(rows))
 
@@ -46,15 +50,20 @@ def improve(
 ) -> Candidate:
     """Improve starts and Fisher's direction by line searches; gives the best weights.
 
-    Lines go along the columns, their principal axes and directions drawn at random. The best
-    weights are disturbed and improved again, `kicks` times.
+    Lines go along the columns, their principal axes and directions drawn at random; with very many
+    columns along some of these. The best weights are disturbed and improved again, `kicks` times.
     """
     rows = np.ascontiguousarray(task.columns[task.places(chosen)])
     m = len(rows)
-    value, vectors = np.linalg.eigh(rows @ rows.T / rows.shape[1] + 1e-9 * np.eye(m))
-    axes = (vectors / np.sqrt(value)).T
-    drawn = rng.standard_normal((max(_RANDOM, kicks), m)) @ axes
-    directions = np.ascontiguousarray(np.concatenate([np.eye(m), axes, drawn[:_RANDOM]]))
+    drawn = rng.standard_normal((max(_RANDOM, kicks), m))
+    if m <= _MANY:
+        value, vectors = np.linalg.eigh(rows @ rows.T / rows.shape[1] + 1e-9 * np.eye(m))
+        axes = (vectors / np.sqrt(value)).T
+        drawn = drawn @ axes
+        directions = np.ascontiguousarray(np.concatenate([np.eye(m), axes, drawn[:_RANDOM]]))
+    else:
+        directions = np.zeros((_MANY, m))
+        directions[np.arange(_MANY), rng.choice(m, _MANY, replace=False)] = 1.0
     starts = [fisher_direction(rows, task.n_plus), *starts] if m > 1 else [np.ones(1), -np.ones(1)]
     best = Candidate(chosen, starts[0], np.inf)
     for k in range(len(starts) + kicks):
