@@ -25,14 +25,31 @@ from svmproba.selection._weights import (
 _BEAM, _TRIED = 3, 8
 #: Starts of a search below the best cost.
 _STARTS = 4
+#: Groups up to which one search is enough.
+_SMALL = 3
 #: Groups that are added in a row without a smaller shortfall before the search starts elsewhere.
 _IN_VAIN = 3
 #: Penalties of the l1 path as shares of the largest, and the steps for each.
 _PATH, _PATH_STEPS = np.geomspace(0.5, 1e-3, 8), 50
 
 
-def find_selection(task: Task, rng: np.random.Generator) -> Candidate | None:
-    """Cheap selection that reaches the floors, None where none was found."""
+def find_selection(task: Task, rng: np.random.Generator, searches: int = 2) -> Candidate | None:
+    """Cheap selection that reaches the floors, None where none was found.
+
+    Small selections are left to the proof; others are searched again, in other directions.
+    """
+    best: Candidate | None = None
+    for _ in range(searches):
+        found = _search(task, rng)
+        if best is None or (found is not None and task.cost(found.chosen) < task.cost(best.chosen)):
+            best = found
+        if best is None or len(best.chosen) <= _SMALL:
+            break
+    return best
+
+
+def _search(task: Task, rng: np.random.Generator) -> Candidate | None:
+    """Search once."""
     search = _Search(task, rng)
     if not len(search.usable):
         return None

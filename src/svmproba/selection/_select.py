@@ -79,9 +79,9 @@ def _solve(
     task: Task, rng: np.random.Generator, solver: str, time_limit: float, proof: bool
 ) -> Outcome:
     deadline = time.monotonic() + time_limit if solver == "bb" else -np.inf
-    best = find_selection(task, rng)
     if not proof:
-        return Outcome(best, 0.0)
+        return Outcome(find_selection(task, rng, searches=1), 0.0)
+    best = find_selection(task, rng)
     best, bound = prove(task, best, _PROOF // task.columns.shape[1], deadline)
     cost = np.inf if best is None else task.cost(best.chosen)
     if solver not in ("scip", "highs") or bound >= cost * (1.0 - SAME):
