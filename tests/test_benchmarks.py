@@ -236,3 +236,18 @@ def test_cebb2_cost():
     done = run_race("nothing", script="cebb2_cost.py")
     assert done.returncode == 2
     assert "no data set 'nothing' here" in done.stderr
+
+
+def test_selection_race(tmp_path):
+    path = tmp_path / "selection.csv"
+    options = ["--data", "wisconsin", "--floors", "0.95", "--only", "ours", "highs"]
+    done = run_race(*options, "--time-limit", "2", "--csv", path, script="selection_race.py")
+    assert done.returncode == 0, done.stderr
+    ours, highs = read_csv(path)
+    assert (ours["value"], ours["bound"]) == ("2", "2")
+    assert float(highs["value"]) >= 2
+    assert float(highs["bound"]) <= 2
+    assert any(x.startswith("| wisconsin | 30 | 0.95 | 2 | 2 | ") for x in done.stdout.splitlines())
+    done = run_race("--time-limit", "0", "--only", "ours", script="selection_race.py")
+    assert done.returncode == 2
+    assert "--time-limit must be positive, got 0" in done.stderr

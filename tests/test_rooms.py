@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import svmproba
-from svmproba import estimators, persistence
+from svmproba import estimators, persistence, selection
 
 PACKAGE = Path(svmproba.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
@@ -21,7 +21,7 @@ OPEN = {path.stem for path in PACKAGE.glob("_[a-z]*.py")}
 def room_of(name):
     """Room of a dotted name: ``svmproba.links._platt`` and ``svmproba.EBB``."""
     first = name.split(".")[1]
-    for home in (estimators, persistence):
+    for home in (estimators, persistence, selection):
         if hasattr(home, first) and first in svmproba.__all__:
             return home.__name__.split(".")[1]
     return first
@@ -51,6 +51,7 @@ def test_the_sources_are_read_at_any_depth():
     assert list(imports(source)) == ["svmproba.links", "svmproba.cli.main"]
     assert room_of("svmproba.EBB") == "estimators"
     assert room_of("svmproba.save") == "persistence"
+    assert room_of("svmproba.RateFeatureSelector") == "selection"
     assert room_of("svmproba.evaluation.mse") == "evaluation"
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         WeightedProbabilitySVC,
     )
     from svmproba.persistence import ModelFileError, load, read_about, save, to_onnx
+    from svmproba.selection import RateFeatureSelector, SelectedBootstrapSVC
 
 __all__ = [
     "CEBB1",
@@ -36,6 +37,8 @@ __all__ = [
     "ModelFileError",
     "PosteriorProbabilitySVC",
     "ProbabilitySVC",
+    "RateFeatureSelector",
+    "SelectedBootstrapSVC",
     "ThresholdBootstrapSVC",
     "WeightedProbabilitySVC",
     "load",
@@ -51,6 +54,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = "estimators" if name[0].isupper() and name != "ModelFileError" else "persistence"
+    home = "selection" if name in ("RateFeatureSelector", "SelectedBootstrapSVC") else home
     value = getattr(import_module(f"svmproba.{home}"), name)
     globals()[name] = value
     return value

@@ -12,6 +12,7 @@ from svmproba.evaluation._rate_display import RateDisplay
 from svmproba.evaluation._rates import rate_curve, rates_at
 from svmproba.evaluation._reliability_display import ReliabilityDisplay
 from svmproba.evaluation._score_display import ScoreHistogramDisplay
+from svmproba.evaluation._selection_display import SelectionDisplay
 from svmproba.evaluation._vote_display import VoteHistogramDisplay
 from svmproba.evaluation.report import report_html, write_report
 
@@ -20,6 +21,7 @@ __all__ = [
     "RateDisplay",
     "ReliabilityDisplay",
     "ScoreHistogramDisplay",
+    "SelectionDisplay",
     "VoteHistogramDisplay",
     "brier_decomposition",
     "calibration_error",
