@@ -174,7 +174,8 @@ def test_kernels(kernel, calibration, run):
             kernel=kernel, calibration=calibration, n_components=n_components, **SMALL
         ).fit(X, y)
         labels, P = run(model, NEW)
-        np.testing.assert_allclose(P, model.predict_proba(NEW), atol=1e-9)
+        # Landmarks' inverse factors and steep links enlarge rounding, to 5e-7 with poly.
+        np.testing.assert_allclose(P, model.predict_proba(NEW), rtol=0, atol=1e-6)
         assert labels.tolist() == model.predict(NEW).tolist()
     if isinstance(kernel, str):
         model = ProbabilitySVC(Cs=1.0, kernel=kernel).fit(X, y)

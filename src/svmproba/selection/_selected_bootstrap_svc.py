@@ -100,7 +100,9 @@ class SelectedBootstrapSVC(BootstrapSVC):
             verbose=verbose,
         )
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, little: bool = False
+    ) -> None:
         setting = set_up(self, X, y, sample_weight)
         self._choose(setting)
         members, training = _fit_chosen(setting, self.bag_support_)
