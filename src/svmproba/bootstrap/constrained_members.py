@@ -79,7 +79,7 @@ def fit_constrained_members(
     masses = counts if weight is None else counts * weight
     by_floor: list[list[tuple[Any, ...]]] = [[] for _ in floors]
     feature_maps = []
-    for _, feature_map, rows in family_rows(families, X, kernel):
+    for _, feature_map, rows in family_rows(families, X, kernel, factored=True):
         feature_maps.append(feature_map)
         shared: dict[str, Any] = {"n_jobs": n_jobs, "report": report}
         fixed: dict[str, Any] = {"weight": weight, "tol": tol, "tally": tally, "device": device}

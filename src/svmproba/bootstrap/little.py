@@ -175,7 +175,7 @@ def fit_little_members(
     feature_maps, columns, means, fits, n_redraws = [], [], [], [], 0
     # As many samples as there are columns, and one: no direction of a linear kernel is lost.
     pilots = slice(n_held, n_held + max(LANDMARK_ROWS, X.shape[1] + 1))
-    for family, feature_map, _ in family_rows(families, X[pilots], kernel):
+    for family, feature_map, _ in family_rows(families, X[pilots], kernel, factored=True):
         coef, intercept, gap, redrawn = _fit_subsets(
             feature_map,
             (X, positive, family.weight(weight, positive)),

@@ -142,12 +142,13 @@ def fit_members(
 
 
 def family_rows(
-    families: Sequence[Family], X: Rows, kernel: dict[str, Any]
-) -> Iterator[tuple[Family, FeatureMap, Rows]]:
+    families: Sequence[Family], X: Rows, kernel: dict[str, Any], factored: bool = False
+) -> Iterator[tuple[Family, FeatureMap, Any]]:
     """Yield each family with its feature map and the rows of the training samples.
 
     Neighbouring families of one kernel and gamma get the same map and rows.
     """
+    kernel = {**kernel, "factored": factored}
     before: tuple[str, float] | None = None
     for family in families:
         if before is None or family.kernel != before[0] or _differ(family.gamma, before[1]):

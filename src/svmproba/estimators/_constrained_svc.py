@@ -202,7 +202,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         rng = as_generator(self.random_state)
         kernel = {name: getattr(self, name) for name in ("kernel", "degree", "coef0")}
         self._feature_map, table = fit_features(
-            data.X, gamma=gamma, rng=rng, n_components=self.n_components, **kernel
+            data.X, gamma=gamma, rng=rng, n_components=self.n_components, factored=True, **kernel
         )
         signs = np.where(data.positive, 1.0, -1.0)
         weight = np.ones(len(signs)) if data.weight is None else data.weight

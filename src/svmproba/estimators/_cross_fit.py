@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from svmproba._types import Floats
-from svmproba.estimators._pairs import Places, Samples
+from svmproba.estimators._pairs import PairSamples, Places, Samples
 from svmproba.solvers.ensemble import fit_ensemble
+from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import Rows
 
 
@@ -53,7 +54,7 @@ class CrossFit(NamedTuple):
 
 def cross_fit(
     samples: Samples,
-    rows: Rows,
+    rows: Rows | Gram,
     fold: Places,
     n_folds: int,
     Cs: Floats,
@@ -64,9 +65,10 @@ def cross_fit(
 ) -> CrossFit:
     """Fit the SVMs of all pairs, for every C, on every fold's complement and on all samples.
 
-    `rows` (n, d) are those of the samples, `fold` (n,) their folds. All SVMs of one pair are one
-    call of the engine: a fold is a vector of counts 0 and 1. Folds are shared by the pairs, and
-    samples of other classes are scored too. Where the training part of a fold holds one class of
+    `rows` (n, d), or their kernel matrix, are those of the samples, `fold` (n,) their folds. All
+    SVMs of one pair are one call of the engine: a fold is a vector of counts 0 and 1, and with a
+    kernel matrix so is a pair. Folds are shared by the pairs, and samples of other classes are
+    scored too. Where the training part of a fold holds one class of
     the pair only, scores are +1 or -1 for that class, and 0 where it holds neither, as in LIBSVM.
     ``report(m)`` is called when m more folds of a pair are done.
     """
@@ -76,23 +78,40 @@ def cross_fit(
     for p, pair in enumerate(samples.by_pair()):
         used = fold[pair.places] != np.arange(n_folds)[:, np.newaxis]
         both = (used & pair.positive).any(axis=1) & (used & ~pair.positive).any(axis=1)
-        everything = np.ones(len(pair.places), dtype=np.bool_)
-        fit = fit_ensemble(
-            rows if len(everything) == len(fold) else rows[pair.places],
-            pair.signs,
-            np.vstack([used[both], everything]).astype(np.uint8),
-            Cs,
-            weight=pair.weight,
-            tol=tol,
-            n_jobs=n_jobs,
-            report=report,
-        )
+        bags = np.vstack([used[both], np.ones((1, len(pair.places)))]).astype(np.uint8)
+        options: dict[str, Any] = {"tol": tol, "n_jobs": n_jobs, "report": report}
+        if isinstance(rows, Gram):
+            signs, counts, weight = _spread(pair, bags, len(fold))
+            options |= {"weight": weight, "tally": _keep_scores}
+            fit = fit_ensemble(rows, signs, counts, Cs, **options)
+        else:
+            some = rows if len(pair.places) == len(fold) else rows[pair.places]
+            fit = fit_ensemble(some, pair.signs, bags, Cs, weight=pair.weight, **options)
         coef[:, p], intercept[:, p] = fit.coef[:, -1], fit.intercept[:, -1]
         gap[:, p] = fit.gap[:, -1]
         largest_gap = np.maximum(largest_gap, fit.gap.max(axis=1))
         for b, k in enumerate(np.flatnonzero(both)):
             out = np.flatnonzero(fold == k)
-            held_out[:, p, out] = (rows[out] @ fit.coef[:, b].T + fit.intercept[:, b]).T
+            if fit.stacked is not None:
+                held_out[:, p, out] = fit.stacked[:, out, b]
+            else:
+                held_out[:, p, out] = (rows[out] @ fit.coef[:, b].T + fit.intercept[:, b]).T
         for k in np.flatnonzero(~both):
             held_out[:, p, fold == k] = np.sign(used[k] @ np.where(pair.positive, 1, -1))
     return CrossFit(coef, intercept, gap, largest_gap, held_out)
+
+
+def _spread(pair: PairSamples, bags: Any, n: int) -> tuple[Floats, Any, Floats | None]:
+    """Signs (n,), bags (·, n) and weights (n,) of a pair among all samples, which are in no bag."""
+    signs, counts = np.ones(n), np.zeros((len(bags), n), bags.dtype)
+    signs[pair.places], counts[:, pair.places] = pair.signs, bags
+    if pair.weight is None:
+        return signs, counts, None
+    weight = np.ones(n)
+    weight[pair.places] = pair.weight
+    return signs, counts, weight
+
+
+def _keep_scores(scores: Floats, counts: Any) -> tuple[Floats, Floats]:
+    """Tally that keeps the scores of all samples, (n_C, n, bags), and sums nothing."""
+    return np.zeros(1), scores.transpose(1, 2, 0).copy()

@@ -94,9 +94,7 @@ class PairMembers(NamedTuple):
 
     def blocks(self, X: Rows, width: int) -> Iterator[tuple[slice, Rows]]:
         """Rows of new samples, block by block; `width` is the number of floats per sample."""
-        projection = self.feature_map.projection
-        own = 0 if projection is None else projection.shape[1]
-        for block in row_blocks(X.shape[0], X.shape[1] + own + width):
+        for block in row_blocks(X.shape[0], X.shape[1] + self.feature_map.width + width):
             yield block, self.feature_map.transform(X[block])
 
     def scores(self, rows: Rows) -> Floats:

@@ -62,8 +62,8 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
         return samples
 
     def _fit_features(
-        self, X: Rows, gamma: float, rng: np.random.Generator
-    ) -> tuple[FeatureMap, Rows]:
+        self, X: Rows, gamma: float, rng: np.random.Generator, factored: bool = True
+    ) -> tuple[FeatureMap, Any]:
         return fit_features(
             X,
             self.kernel,
@@ -71,6 +71,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
             degree=self.degree,
             coef0=self.coef0,
             n_components=self.n_components,
+            factored=factored,
             rng=rng,
         )
 

@@ -216,9 +216,11 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
         n_bags = len(gammas) * len(samples.pairs) * (folds[1] + 1)
         metadata = {"sample_weight": sample_weight}
         progress = FitProgress(self, n_bags, X=checked, y=labels, metadata=metadata)
+        # Links that read more than a score need rows whose products are kernel values.
+        factored = make_link(self.link, 1.0, self.link_params).reads != "mixed"
         measures, gaps, best_loss = list[dict[str, float]](), list[Floats](), np.inf
         for gamma in gammas:
-            feature_map, rows = self._fit_features(samples.X, gamma, rng)
+            feature_map, rows = self._fit_features(samples.X, gamma, rng, factored)
             fit = cross_fit(
                 samples, rows, *folds, Cs, tol=self.tol, n_jobs=self.n_jobs, report=progress
             )
@@ -253,6 +255,9 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
         self.link_ = links[0] if two else links
         self._spreads = []
         for p, (pair, link) in enumerate(zip(samples.by_pair(), links, strict=True)):
+            if link.reads == "mixed":
+                self._spreads.append(None)
+                continue
             place, intercept = pair.places, float(self.intercept_[p])
             svm = Trained(rows[place], pair.signs, self.C_, pair.weight, self._coef[p], intercept)
             self._spreads.append(fit_spread(link, svm, rng))
@@ -288,7 +293,8 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
 
     def _block_proba(self, X: Rows, rows: Rows, scores: Floats) -> Floats:
         links = self.link_ if len(self.classes_) > 2 else [self.link_]
-        rest = kernel_rest(self._feature_map, X, rows)
+        spread = any(spread is not None for spread in self._spreads)
+        rest = kernel_rest(self._feature_map, X, rows) if spread else np.zeros(len(scores))
         parts = zip(links, scores.T, self._spreads, strict=True)
         of_pairs = [link_proba(link, s, rows, rest, spread) for link, s, spread in parts]
         return join_pairs(np.column_stack(of_pairs), self._pairs)

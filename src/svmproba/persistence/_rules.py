@@ -70,13 +70,13 @@ def feature_map(value: Any, sizes: Sizes) -> None:
         "coef0": number(),
         "basis": nothing if linear or known else table("landmarks", "width"),
         "pivots": nothing if linear else array("i", "landmarks", be="not negative"),
-        "projection": maybe(projection) if linear else projection,
+        "projection": maybe(projection),
         "exact": kind(bool),
     }
     check_all(vars(value), checks, found)
     wrong = known and value.pivots.max(initial=0) >= width
     refuse(wrong, f"has pivots beyond the {width} samples")
-    sizes["rows"] = found.get("rows", width)
+    sizes["rows"] = found.get("rows", width if linear else found["landmarks"])
 
 
 def members(value: Any, sizes: Sizes) -> None:

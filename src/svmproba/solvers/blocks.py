@@ -10,7 +10,8 @@ from svmproba._types import Floats
 from svmproba.solvers.methods import METHODS, Task, bounds_of, newton_serves
 from svmproba.solvers.newton.guide import no_guide
 from svmproba.solvers.newton.lagrangian import new_state
-from svmproba.solvers.problem import certify, stretch
+from svmproba.solvers.core.tables import product
+from svmproba.solvers.problem import certify, certify_gram, stretch
 
 #: Memory that a running block may use for scores and multipliers. It takes a portion of its bags at
 #: a time, at least one, so that large blocks need no more memory than small ones.
@@ -112,9 +113,24 @@ def _certified(
     A point that is not finite becomes the zero member, whose gap is large.
     """
     problem = task.problem
+    if task.gram is not None:
+        bias = np.nan_to_num(coef[..., 0], posinf=0.0, neginf=0.0)
+        shared = (problem.signs, problem.targets, base, task.grid)
+        gap = certify_gram(task.gram, *shared, bias, alphas, scores)
+        return _weights(task, alphas), bias, gap
     coef[~np.isfinite(coef).all(axis=-1)] = 0.0
     w, bias = coef[..., : problem.d].copy(), coef[..., problem.d].copy()
     stretch(w, bias, problem.targets, task.reach)
     fixed = (task.rows, problem.signs, problem.targets, base, task.grid)
     gap, _ = certify(*fixed, w, bias, alphas, scores, task.reach)
     return w, bias, gap
+
+
+def _weights(task: Task, beta: Floats) -> Floats:
+    """Weights (bags, n_C, d) of the rows, or the multipliers themselves for a kernel."""
+    if task.rows is None:
+        return beta.copy()
+    w = np.empty((*beta.shape[:2], task.problem.d))
+    for b in range(len(beta)):
+        product(beta[b], task.rows, w[b])
+    return w

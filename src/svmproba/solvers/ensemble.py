@@ -23,6 +23,7 @@ from svmproba._types import Floats, Rows
 from svmproba.solvers.blocks import Collector, Ensemble, solve_again, solve_block
 from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.core.tables import as_array, centred, is_dense
+from svmproba.solvers.gram import Gram
 from svmproba.solvers.methods import (
     Tally,
     Task,
@@ -49,7 +50,7 @@ _TURNED_BYTES = 2**26
 
 
 def fit_ensemble(
-    rows: Rows,
+    rows: Rows | Gram,
     signs: Floats,
     counts: Any,
     grid: Floats,
@@ -66,7 +67,8 @@ def fit_ensemble(
 
     Parameters
     ----------
-    rows : array (C-contiguous, float64) or CSR matrix, shape (n, d)
+    rows : array (C-contiguous, float64) or CSR matrix, shape (n, d), or Gram
+        With a kernel matrix, the coefficients of the members are signed multipliers, d = n.
     signs : array of shape (n,)
         Labels in {-1.0, +1.0}.
     counts : array of shape (n_bags, n)
@@ -97,7 +99,7 @@ def fit_ensemble(
         Members that missed ``tol`` are returned with the gap they have.
     """
     torch_device = resolve_device(device)
-    rows, mean = centred(rows)
+    rows, mean = (rows, None) if isinstance(rows, Gram) else centred(rows)
     n_threads = effective_n_jobs(n_jobs)
     task = _make_task(rows, mean, signs, grid, weight, targets, tol, tally, n_threads)
     stop = np.zeros(1, np.uint8)
@@ -109,7 +111,7 @@ def fit_ensemble(
 
 
 def _make_task(
-    rows: Rows,
+    rows: Rows | Gram,
     mean: Floats | None,
     signs: Floats,
     grid: Floats,
@@ -124,6 +126,9 @@ def _make_task(
     signs, grid = np.array(signs, np.float64), np.array(grid, np.float64)
     targets = np.ones(n) if targets is None else np.array(targets, np.float64)
     weight = None if weight is None else np.array(weight, np.float64)
+    if isinstance(rows, Gram):
+        problem = Problem(None, d, signs, targets, None)
+        return Task(None, None, problem, 1, grid, tol, weight, tally, n_threads, rows)
     reach = row_reach(rows, mean)
     table, width = signed_rows(rows, signs)
     if is_dense(rows) and rows.nbytes <= _TURNED_BYTES:
@@ -149,6 +154,8 @@ def _fit_in_blocks(
         with blas_threads():
             task = interruptible(choose_method, task, counts, stop)
             parcel = Parcel(task, without_products, with_products)
+            # Rows of a kernel matrix that are computed when needed are not for several threads.
+            n_jobs = 1 if task.gram is not None and not task.gram.whole else n_jobs
             for place, block in run_tasks(run, parcel, pieces, n_jobs):
                 members.add(place * size, block)
                 if report is not None:
@@ -179,7 +186,7 @@ def _block_size(n: int, n_grid: int, n_bags: int, n_workers: int) -> int:
 def _suits_device(task: Task, counts: Any, device: str) -> bool:
     """Whether the batched engine takes such a task; warns if not and a device was named."""
     hard = bool(np.isinf(counts).any())
-    if task.width <= DIRECT_WIDTH and not hard:
+    if task.gram is None and task.width <= DIRECT_WIDTH and not hard:
         return True
     if device != "auto":
         wide = f"rows of {task.problem.d} columns (at most {DIRECT_WIDTH - 1})"

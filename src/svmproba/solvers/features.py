@@ -1,14 +1,17 @@
-r"""Rows on which a linear SVM is the SVM of a kernel, shared by all bags and all C.
+r"""Rows of samples on which an SVM with a kernel is a linear one, shared by all bags and all C.
 
-A linear SVM on rows :math:`f(x)` is the SVM of the kernel :math:`k` as soon as
-:math:`f(x)^\top f(x') = k(x, x')`. For the linear kernel the samples themselves are such rows, or,
-where they have more columns than there are samples, their coordinates in a basis of their span.
-For every other kernel the rows are a pivoted Cholesky factor :math:`L L^\top \approx K` of the
-training samples' kernel matrix; a new sample has the row
-:math:`f(x) = L_P^{-1} k(X_P, x)`, where :math:`P` are the pivots and :math:`L_P` their rows.
+For the linear kernel the rows are the samples themselves, or, where they have more columns than
+there are samples, their coordinates in a basis of their span. For every other kernel there are
+three forms:
 
-Memory: up to `exact_limit` samples n, four arrays of n x n; beyond it, the rows (n, rank) and a
-few columns of the kernel matrix; for new samples, their rows and a few blocks of `BLOCK_BYTES`.
+* the kernel matrix :math:`K` itself, a :class:`~svmproba.solvers.gram.Gram`: members are signed
+  multipliers :math:`\beta`, and a new sample has the row :math:`k(x, X)`. Exact; nothing is factored.
+  A kernel that is indefinite is replaced by its positive part
+  :math:`K_+ = KP`, :math:`P = V_+V_+^\top`, and a new sample has the row :math:`k(x, X)P`.
+* a pivoted Cholesky factor :math:`LL^\top\approx K` [1]_, where rows with
+  :math:`f(x)^\top f(x') = k(x, x')` are needed (constrained SVMs, Gaussian posteriors). A new sample
+  has the row :math:`L_P^{-1}k(X_P, x)`, where :math:`P` are the pivots and :math:`L_P` their rows.
+* the same with few pivots drawn at random (Nyström [2]_), where the samples are too many.
 
 References
 ----------
@@ -33,6 +36,7 @@ from scipy.linalg import eigh, qr, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from svmproba._types import Floats, Ints, Rows
+from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import (
     BLOCK_BYTES,
     ROUNDING,
@@ -47,6 +51,9 @@ from svmproba.solvers.runtime.threads import blas_threads
 
 PIVOT_BLOCK = 100
 """Landmarks drawn at once beyond `exact_limit`."""
+
+#: Samples up to which a kernel matrix is kept whole (3.2 GB), and up to which it is factored.
+_EXACT_LIMIT, _FACTOR_LIMIT = 20_000, 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +99,23 @@ class FeatureMap:
             raise ValueError("X must be a dense array with kernel='precomputed', got a sparse one.")
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have {self.n_features} columns, got shape {X.shape}.")
-        if self.projection is None:
+        if self.projection is None and self.kernel == "linear":
             return as_rows(X)
         if sparse.issparse(X):
             X = as_rows(X)
-        rows = np.empty((X.shape[0], self.projection.shape[1]))
-        step = max(1, BLOCK_BYTES // (8 * max(self.n_features, len(self.projection))))
+        rows = np.empty((X.shape[0], self.width))
+        step = max(1, BLOCK_BYTES // (8 * max(self.n_features, self.width)))
         for start in range(0, len(rows), step):
-            block = slice(start, start + step)
-            rows[block] = self._values(X[block]) @ self.projection
+            values = self._values(X[start : start + step])
+            rows[start : start + step] = values if self.projection is None else values @ self.projection
         return rows
+
+    @property
+    def width(self) -> int:
+        """Columns of the rows."""
+        if self.projection is not None:
+            return self.projection.shape[1]
+        return self.n_features if self.pivots is None else len(self.pivots)
 
     def _values(self, X: Rows) -> Rows:
         if self.kernel == "precomputed":
@@ -128,10 +142,11 @@ def fit_features(
     degree: int = 3,
     coef0: float = 0.0,
     tol: float = 1e-7,
-    exact_limit: int = 4000,
+    exact_limit: int | None = None,
     n_components: int | None = None,
+    factored: bool = False,
     rng: np.random.Generator | int | None = None,
-) -> tuple[FeatureMap, Rows]:
+) -> tuple[FeatureMap, Rows | Gram]:
     r"""Find the rows of the training samples and the map that gives those of new samples.
 
     Parameters
@@ -148,25 +163,28 @@ def fit_features(
         missing, :math:`R = K - LL^\top \succeq 0`, makes the optimal value of an SVM with bounds
         :math:`c_i` larger by a share between 0 and :math:`\max_i c_i\,\lambda_{\max}(R)`.
         Never less than n times the machine precision.
-    exact_limit : int
-        Number of samples up to which the whole kernel matrix is factored.
+    exact_limit : int or None
+        Number of samples up to which the kernel is exact unless `n_components` is given; None:
+        20 000, or 4 000 if factored.
     n_components : int or None
-        Number of landmarks beyond `exact_limit` (Nyström); None: 300, narrow enough for Newton
-        steps, which reach the tolerance at every C.
+        Number of landmarks (Nyström); None: exact up to `exact_limit`, beyond it 300, narrow enough
+        for Newton steps, which reach the tolerance at every C.
+    factored : bool
+        Whether products of the rows must be kernel values: a factor instead of the kernel matrix.
     rng : Generator, int or None
-        Source of the random landmarks beyond `exact_limit`.
+        Source of the random landmarks.
 
     Returns
     -------
     feature_map : FeatureMap
         Map for new samples.
-    rows : array (n, r) or CSR (n, d)
+    rows : array (n, r), CSR (n, d) or Gram
         Rows of the training samples.
 
     Examples
     --------
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
-    >>> feature_map, rows = fit_features(X, "rbf", gamma=0.5)
+    >>> feature_map, rows = fit_features(X, "rbf", gamma=0.5, factored=True)
     >>> rows.shape, feature_map.pivots.tolist()
     ((3, 2), [0, 1])
     >>> np.round(rows @ rows.T, 3)
@@ -192,7 +210,13 @@ def fit_features(
         return kernel_matrix(X, X[chosen], kernel, **shape)
 
     definite = kernel == "rbf" or (kernel == "poly" and coef0 >= 0)
-    exact = n <= exact_limit
+    limit = exact_limit or (_FACTOR_LIMIT if factored else _EXACT_LIMIT)
+    exact = n <= limit and (n_components is None or n_components >= n)
+    if exact and not factored:
+        gram, projection = _gram(X, kernel, shape, definite, tol)
+        basis = None if kernel == "precomputed" else X
+        fixed = (kernel, gamma, degree, coef0, X.shape[1], basis, np.arange(n))
+        return FeatureMap(*fixed, projection, True), gram
     if exact:
         rows, pivots, projection = _factor(columns(slice(None)), tol, kernel, definite)
     elif definite:
@@ -213,6 +237,19 @@ def fit_features(
         kernel, gamma, degree, coef0, X.shape[1], basis, pivots, projection, exact
     )
     return feature_map, rows
+
+
+def _gram(
+    X: Rows, kernel: str, shape: dict[str, Any], definite: bool, tol: float
+) -> tuple[Gram, Floats | None]:
+    """Kernel matrix of the training samples, and what makes its rows those of its positive part."""
+    if definite:
+        return Gram.of_samples(X, kernel, **shape), None
+    K = X if kernel == "precomputed" else kernel_matrix(X, X, kernel, **shape)
+    if _leaves_little(K, _pivoted_cholesky(K, tol)[0]):
+        return Gram.of_matrix(K), None
+    rows, inverse = _positive_part(K, tol, kernel)
+    return Gram.of_matrix(rows @ rows.T), inverse @ rows.T
 
 
 def _linear_features(X: Rows) -> tuple[FeatureMap, Rows]:

@@ -131,27 +131,48 @@ def kernel_matrix(
     array([[1., 1.],
            [1., 9.]])
     """
-    if kernel == "rbf" and not (sparse.issparse(X) or sparse.issparse(Y)):
-        # Distances survive a shift, and near the origin they lose no digits to cancellation.
-        centre = Y.mean(axis=0)
-        X, Y = X - centre, Y - centre
+    left, _ = kernel_sides(X, kernel, gamma, coef0, centre_of=Y)
+    _, right = kernel_sides(Y, kernel, gamma, coef0, centre_of=Y)
     with np.errstate(over="ignore", invalid="ignore"):
-        K = _dot(X, Y)
+        K = left @ right.T
+    return apply_kernel(K.toarray() if sparse.issparse(K) else K, kernel, degree)
+
+
+def kernel_sides(
+    X: Rows, kernel: str, gamma: float, coef0: float, *, centre_of: Rows
+) -> tuple[Rows, Rows]:
+    r"""Rows whose products are the arguments of the kernel: ``left[i] @ right[j]``.
+
+    For rbf the argument is :math:`-\gamma\|x_i-x_j\|^2`: one product gives it, which two more columns
+    make possible. Dense samples are shifted first by the mean of ``centre_of``: distances survive
+    that, and near the origin they lose no digits to cancellation.
+    """
+    if kernel == "linear":
+        return X, X
+    stack = sparse.hstack if sparse.issparse(X) else np.hstack
+    ones = np.ones((X.shape[0], 1))
+    if kernel != "rbf":
+        return as_rows(stack([gamma * X, coef0 * ones])), as_rows(stack([X, ones]))
+    if not sparse.issparse(X) and not sparse.issparse(centre_of):
+        X = X - centre_of.mean(axis=0)
+    with np.errstate(over="ignore"):
+        norms = -gamma * _squared_norms(X)[:, None]
+        _finite(norms, kernel)
+        left, right = stack([2.0 * gamma * X, norms, ones]), stack([X, ones, norms])
+    return as_rows(left), as_rows(right)
+
+
+def apply_kernel(K: Floats, kernel: str, degree: int) -> Floats:
+    """Turn the arguments of a kernel into its values, in place."""
+    with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "rbf":
-            K *= -2.0
-            K += _squared_norms(X)[:, None]
-            K += _squared_norms(Y)
-            np.maximum(K, 0.0, out=K)
-            K *= -gamma
-            np.exp(K, out=K)
-        else:
-            K *= gamma
-            K += coef0
-            if kernel == "poly":
-                np.power(K, degree, out=K)
-            else:
-                np.tanh(K, out=K)
-    return _finite(K, kernel, gamma, degree, coef0)
+            # Its arguments are finite, see `kernel_sides`.
+            return np.exp(np.minimum(K, 0.0, out=K), out=K)
+        if kernel == "poly":
+            np.power(K, degree, out=K)
+        elif kernel == "sigmoid":
+            np.tanh(K, out=K)
+    return _finite(K, kernel)
 
 
 def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Floats:
@@ -160,27 +181,20 @@ def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: f
         return np.ones(X.shape[0])
     with np.errstate(over="ignore"):
         diagonal = (gamma * _squared_norms(X) + coef0) ** degree
-    return _finite(diagonal, kernel, gamma, degree, coef0)
+    return _finite(diagonal, kernel)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating)
 
 
-def _finite(K: Floats, kernel: str, gamma: float, degree: int, coef0: float) -> Floats:
+def _finite(K: Floats, kernel: str) -> Floats:
     if K.size == 0 or max(K.max(), -K.min()) <= LARGEST_VALUE:  # false where one is NaN
         return K
-    shape = f", degree={degree}" if kernel == "poly" else ""
     raise ValueError(
-        f"kernel={kernel!r} with gamma={gamma:.4g}, coef0={coef0:.4g}{shape} has values that are "
-        f"not finite or above {LARGEST_VALUE:g}: scale X, lower gamma, coef0 or the degree, and "
-        f"see that X holds no NaN."
+        f"kernel={kernel!r} has values that are not finite or above {LARGEST_VALUE:g}: scale X, "
+        f"lower gamma, coef0 or the degree, and see that X holds no NaN."
     )
-
-
-def _dot(X: Rows, Y: Rows) -> Floats:
-    product = X @ Y.T
-    return product.toarray() if sparse.issparse(product) else product
 
 
 def _squared_norms(X: Rows) -> Floats:

@@ -7,11 +7,13 @@ A method finds the members of a bag for all values of C. It consists of
   where the first bags show that another method is faster;
 * ``space(problem, width)``: the memory it works in, allocated once for many bags;
 * ``solve(task, space, base, stop, out)``: solves the bag with bounds ``C * base`` and writes
-  weights with the bias (n_C, width) and multipliers (n_C, n) to the two arrays of ``out``.
+  weights with the bias (n_C, width) and multipliers (n_C, n) to the two arrays of ``out``. Methods
+  that work on a kernel matrix write the bias alone, ``width`` is 1.
 
 No method judges its result. :mod:`~svmproba.solvers.blocks` computes every gap by
-:func:`~svmproba.solvers.problem.certify`, and solves bags above the tolerance once more by Newton
-steps from a cold start, where these can take the table (`newton_serves`).
+:func:`~svmproba.solvers.problem.certify` or :func:`~svmproba.solvers.problem.certify_gram`, and
+solves bags above the tolerance once more by Newton steps from a cold start, where these can take
+the table (`newton_serves`).
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ import numpy as np
 
 from svmproba._types import Floats, Rows
 from svmproba.solvers.core.rows import signed_rows
-from svmproba.solvers.core.tables import kernel_products
+from svmproba.solvers.core.tables import row_products
 from svmproba.solvers.dual.coordinate_descent import solve_sweeps
 from svmproba.solvers.dual.smo import new_space, solve_pairs
+from svmproba.solvers.dual.working_sets import solve_sets
 from svmproba.solvers.exact_path.homotopy import find_route, new_walk, walk_path
+from svmproba.solvers.gram import Gram
 from svmproba.solvers.newton.guide import learn_guide, no_guide
 from svmproba.solvers.newton.lagrangian import DIRECT_WIDTH, clear, new_state
 from svmproba.solvers.newton.path import solve_path
@@ -34,6 +38,8 @@ from svmproba.solvers.problem import Problem, Reach
 
 #: Samples up to which the kernel matrix of wide rows is kept (128 MB).
 _KERNEL_ROWS = 4000
+#: Bags up to which the rows of a kernel matrix are computed when they are needed.
+_FEW_BAGS = 16
 #: Bags that are solved first, to learn from. Fewer than twice as many bags are not worth it.
 _PILOTS = 2
 
@@ -44,8 +50,8 @@ Tally = Callable[[Any, Any], Pair]
 class Task(NamedTuple):
     """What all bags share."""
 
-    rows: Rows
-    reach: Reach
+    rows: Rows | None  #: None for the samples of a kernel
+    reach: Reach | None
     problem: Problem
     width: int  #: columns of the signed rows, with bias and padding
     grid: Floats  #: (n_C,), increasing values of C
@@ -53,6 +59,7 @@ class Task(NamedTuple):
     weight: Floats | None  #: (n,), factors of the bounds
     tally: Tally | None
     n_threads: int  #: for products of the whole table
+    gram: Gram | None = None  #: kernel matrix of the samples, or of wide rows
     method: str = ""  #: key of `METHODS`
     plan: Any = None  #: what the method learned
 
@@ -64,11 +71,17 @@ class Shape(NamedTuple):
     width: int  #: columns of the signed rows
     n_bags: int
     hard: bool  #: some bounds are infinite
+    kernel: bool  #: the table is a kernel matrix
 
     @property
     def narrow(self) -> bool:
         """Whether the Newton matrix can be formed and factored."""
-        return self.width <= DIRECT_WIDTH
+        return not self.kernel and self.width <= DIRECT_WIDTH
+
+    @property
+    def few(self) -> bool:
+        """Whether rows of the kernel matrix are better computed when they are needed."""
+        return self.n_bags <= _FEW_BAGS
 
     @property
     def short(self) -> bool:
@@ -88,7 +101,8 @@ class Method(NamedTuple):
 def choose_method(task: Task, counts: Any, stop: Any) -> Task:
     """Prepare the first method that serves the table, with ``counts`` (n_bags, n)."""
     hard = bool(np.isinf(counts).any())
-    shape = Shape(task.problem.signs.shape[0], task.width, counts.shape[0], hard)
+    n, kernel = task.problem.signs.shape[0], task.gram is not None
+    shape = Shape(n, task.width, counts.shape[0], hard, kernel)
     for name, method in METHODS.items():
         prepared = method.prepare(task, counts, stop) if method.serves(shape) else None
         if prepared is not None:
@@ -111,7 +125,8 @@ def full_bounds(task: Task) -> Floats:
 
 def newton_serves(task: Task) -> bool:
     """Whether Newton steps can take the table: narrow rows, or a kernel matrix at hand."""
-    return task.width <= DIRECT_WIDTH or task.problem.kernel is not None
+    narrow = task.gram is None and task.width <= DIRECT_WIDTH
+    return narrow or task.problem.kernel is not None
 
 
 def _prepare_exact(task: Task, counts: Any, stop: Any) -> Task | None:
@@ -143,16 +158,41 @@ def _solve_newton(task: Task, space: Any, base: Floats, stop: Any, out: Pair) ->
     solve_path(*fixed, stop, *out, moved)
 
 
+def _prepare_sets(task: Task, counts: Any, stop: Any) -> Task:
+    """Few bags use rows of the kernel matrix one after the other, and threads within a row."""
+    assert task.gram is not None
+    task.gram.n_threads = task.n_threads
+    if counts.shape[0] > _FEW_BAGS:
+        task.gram.complete()
+    return task
+
+
+def _solve_sets(task: Task, space: Any, base: Floats, stop: Any, out: Pair) -> None:
+    fixed = (task.gram, task.problem.signs, task.problem.targets, base, task.grid, task.tol, stop)
+    solve_sets(*fixed, out[0][:, 0], out[1])
+
+
 def _prepare_smo(task: Task, counts: Any, stop: Any) -> Task:
-    return _with_kernel(task)
+    gram = task.gram
+    if gram is None:
+        gram = Gram.of_matrix(row_products(task.rows, task.n_threads))
+    gram.n_threads = task.n_threads
+    gram.complete()
+    return task._replace(gram=gram, width=1)
+
+
+def _smo_space(problem: Problem, width: int) -> Any:
+    return new_space(problem.signs.shape[0])
 
 
 def _solve_smo(task: Task, space: Any, base: Floats, stop: Any, out: Pair) -> None:
-    solve_pairs(task.problem, space, base, task.grid, task.tol, stop, *out)
+    assert task.gram is not None
+    fixed = (task.gram.table, task.problem.signs, task.problem.targets, space, base, task.grid)
+    solve_pairs(*fixed, task.tol, stop, out[0][:, 0], out[1])
 
 
 def _no_space(problem: Problem, width: int) -> None:
-    """Coordinate descent allocates its few vectors itself."""
+    """Methods that allocate their few vectors themselves."""
 
 
 def _prepare_descent(task: Task, counts: Any, stop: Any) -> Task:
@@ -174,9 +214,13 @@ METHODS = {
         lambda t: t.narrow or (t.hard and t.short),
         _prepare_newton, new_state, _solve_newton,
     ),
+    "working sets": Method(
+        lambda t: t.kernel and (t.few or not t.short),
+        _prepare_sets, _no_space, _solve_sets,
+    ),
     "smo": Method(
-        lambda t: t.short,
-        _prepare_smo, new_space, _solve_smo,
+        lambda t: t.kernel or t.short,
+        _prepare_smo, _smo_space, _solve_smo,
     ),
     "coordinate descent": Method(
         lambda t: True,
@@ -190,16 +234,22 @@ def _with_kernel(task: Task) -> Task:
     problem = task.problem
     if problem.signs.shape[0] > _KERNEL_ROWS or task.width <= DIRECT_WIDTH:
         return task
-    kernel = kernel_products(task.rows, problem.table, problem.signs, task.n_threads)
+    kernel = row_products(task.rows, task.n_threads) * np.outer(problem.signs, problem.signs)
     return task._replace(problem=problem._replace(kernel=kernel))
 
 
 def without_products(task: Task) -> Task:
     """Leave out what a worker process computes sooner than it receives it."""
-    return task._replace(problem=task.problem._replace(table=None, kernel=None), n_threads=1)
+    problem = task.problem._replace(table=None, kernel=None)
+    gram = task.gram if task.rows is None else None
+    return task._replace(problem=problem, gram=gram, n_threads=1)
 
 
 def with_products(task: Task) -> Task:
     """Compute it again."""
-    table, _ = signed_rows(task.rows, task.problem.signs)
-    return _with_kernel(task._replace(problem=task.problem._replace(table=table)))
+    if task.rows is not None:
+        table, _ = signed_rows(task.rows, task.problem.signs)
+        task = _with_kernel(task._replace(problem=task.problem._replace(table=table)))
+    if task.gram is not None:
+        task.gram.complete()  # a worker may have several threads
+    return _prepare_smo(task, None, None) if task.method == "smo" else task

@@ -44,6 +44,8 @@ from svmproba.solvers.core.tables import column_sizes, is_dense, product
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from svmproba.solvers.gram import Gram
+
 
 #: Share of the zero member's loss below which an objective counts as zero (one class only).
 _ZERO = 1e-15
@@ -131,40 +133,52 @@ def stretch(coef: Any, intercept: Any, targets: Any, reach: Reach) -> None:
 
 
 @lean_entry
-def _settle(scores, error, signs, targets, base, grid, alphas, hinge, linear, doubt, total):
-    """Clip, balance and sign the multipliers; writes hinge sums, linear terms, doubts and totals.
+def _balance(signs, targets, base, grid, alphas, linear, mass, doubt):
+    """Clip, balance and sign multipliers; writes their linear terms, masses and doubts.
 
-    The hinge sums are upper bounds for scores with that error. The linear terms are lower bounds
-    for multipliers that balance exactly; the doubts bound the mass that is missing for that. The
-    totals are the hinge sums of the zero member without the hard margins.
+    The linear terms are lower bounds for multipliers that balance exactly; the doubts bound the
+    mass that is missing for that.
     """
-    n_bags, n_grid, n = scores.shape
+    n_bags, n_grid, n = alphas.shape
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(targets[i]))
     for b in range(n_bags):
         for k in range(n_grid):
-            score, alpha = scores[b, k], alphas[b, k]
-            loss, zero, mass, balance, value = 0.0, 0.0, 0.0, 0.0, 0.0
+            alpha = alphas[b, k]
+            total, balance, value = 0.0, 0.0, 0.0
             support = 0
+            for i in range(n):
+                x = alpha[i] if alpha[i] > 0.0 and alpha[i] < np.inf else 0.0
+                x = min(x, grid[k] * base[b, i])
+                alpha[i] = x
+                total += x
+                support += x > 0.0
+                balance += x * signs[i]
+            up, down = class_scales(0.5 * (total + balance), 0.5 * (total - balance))
+            for i in range(n):
+                x = alpha[i] * (up if signs[i] > 0.0 else down)
+                value += x * targets[i]
+                alpha[i] = x * signs[i]
+            mass[b, k], doubt[b, k] = total, (3 * support + _FEW) * _ROUND * total
+            linear[b, k] = value - doubt[b, k] * largest
+
+
+@lean_entry
+def _hinges(scores, error, signs, targets, base, grid, hinge, total):
+    """Write hinge sums, upper bounds for scores with that error, and those of the zero member.
+
+    The latter are without the hard margins.
+    """
+    n_bags, n_grid, n = scores.shape
+    for b in range(n_bags):
+        for k in range(n_grid):
+            score, loss, zero = scores[b, k], 0.0, 0.0
             for i in range(n):
                 c = grid[k] * base[b, i]
                 r = targets[i] - signs[i] * score[i] + (error[b, k] if c < np.inf else 0.0)
                 loss += 0.0 if r <= 0.0 else c * r  # NaN counts
                 zero += c * abs(targets[i]) if c < np.inf else 0.0
-                x = alpha[i] if alpha[i] > 0.0 and alpha[i] < np.inf else 0.0
-                x = min(x, c)
-                alpha[i] = x
-                mass += x
-                support += x > 0.0
-                balance += x * signs[i]
-            up, down = class_scales(0.5 * (mass + balance), 0.5 * (mass - balance))
-            for i in range(n):
-                x = alpha[i] * (up if signs[i] > 0.0 else down)
-                value += x * targets[i]
-                alpha[i] = x * signs[i]
-            doubt[b, k] = (3 * support + _FEW) * _ROUND * mass
-            linear[b, k] = value - doubt[b, k] * largest
             hinge[b, k], total[b, k] = loss * (1.0 + (n + _FEW) * _ROUND), zero
 
 
@@ -225,7 +239,7 @@ def lower_bound(table, d, alpha, bounds, targets, norms, sums, solved):
     return max(bound, 0.0)
 
 
-def relative_gaps(primal: Floats, dual: Floats, floor: Floats | float = 0.0) -> Floats:
+def relative_gaps(primal: Any, dual: Any, floor: Any = 0.0) -> Any:
     """Do what `relative_gap` does for many members."""
     with np.errstate(invalid="ignore"):
         gap = np.maximum(primal - dual, 0.0) / np.maximum(np.maximum(primal, floor), 1e-300)
@@ -282,13 +296,14 @@ def certify(
     # Bag by bag: BLAS rounds by the shape of a product, results must not depend on the block.
     scores = np.empty_like(alphas) if out is None else out
     combined = np.empty_like(coef)
+    reach = row_reach(rows) if reach is None else reach
+    hinge, total, linear, mass, doubt = np.empty((5, *scores.shape[:2]))
     for b in range(len(coef)):
         product(coef[b], rows.T, scores[b])
     scores += intercept[:, :, None]
-    reach = row_reach(rows) if reach is None else reach
-    hinge, linear, doubt, total = np.empty((4, *scores.shape[:2]))
     error = _score_error(coef, intercept, reach)
-    _settle(scores, error, signs, targets, base, grid, alphas, hinge, linear, doubt, total)
+    _hinges(scores, error, signs, targets, base, grid, hinge, total)
+    _balance(signs, targets, base, grid, alphas, linear, mass, doubt)
     for b in range(len(coef)):
         product(alphas[b], rows, combined[b])
     combined = np.abs(combined, out=combined) + doubt[:, :, None] * (reach.inner + reach.length)
@@ -296,6 +311,39 @@ def certify(
     primal = longer * np.einsum("bkj,bkj->bk", coef, coef) + hinge
     dual = linear - longer * np.einsum("bkj,bkj->bk", combined, combined)
     return relative_gaps(primal, dual, _ZERO * total), scores
+
+
+def certify_gram(
+    gram: Gram,
+    signs: Floats,
+    targets: Floats,
+    base: Floats,
+    grid: Floats,
+    intercept: Floats,
+    alphas: Floats,
+    out: Floats,
+) -> Floats:
+    r"""Do what `certify` does for members on a kernel matrix :math:`K`, with finite bounds.
+
+    The members are :math:`f = K\beta + b` with the multipliers :math:`\beta_i=\alpha_iy_i` that are
+    used, which overwrite ``alphas``; so :math:`\|w\|^2=\beta^\top K\beta` on both sides. The matrix
+    is taken as it is stored, symmetric up to rounding. Writes the scores to ``out`` (n_bags, n_C, n)
+    and returns the gaps.
+    """
+    hinge, total, linear, mass, doubt = np.empty((5, *out.shape[:2]))
+    _balance(signs, targets, base, grid, alphas, linear, mass, doubt)
+    for b in range(len(alphas)):
+        gram.scores(alphas[b], out[b])
+    norm = np.einsum("bki,bki->bk", alphas, out)
+    # Of a sum of n terms, of their factors, and of the multipliers that do not balance exactly.
+    n, largest = len(signs), np.abs(gram.diagonal).max()
+    error = (n + _FEW) * _ROUND * largest * mass
+    norm += 2.0 * mass * error + doubt * (2.0 * np.abs(out).max(axis=2) + doubt * largest)
+    out += intercept[:, :, None]
+    error += _FEW * _ROUND * np.abs(intercept)
+    _hinges(out, error, signs, targets, base, grid, hinge, total)
+    norm = np.maximum(norm, 0.0)
+    return relative_gaps(0.5 * norm + hinge, linear - 0.5 * norm, _ZERO * total)
 
 
 def tensor_gap(

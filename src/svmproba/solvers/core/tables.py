@@ -54,22 +54,20 @@ def product(left: Floats, right: Rows, out: Floats) -> Floats:
     return out
 
 
-def kernel_products(rows: Rows, table: Any, signs: Floats, n_threads: int) -> Floats:
-    """Products (n, n) of all pairs of signed rows, without the bias; ``table`` holds these rows."""
+def row_products(rows: Rows, n_threads: int) -> Floats:
+    """Products (n, n) of all pairs of rows."""
     n, d = rows.shape
     if not is_dense(rows):
-        signed = rows.multiply(signs[:, None]).tocsr()
-        return (signed @ signed.T).toarray()
-    signed = table[:, :d] if is_dense(table) else rows * signs[:, None]
-    kernel = np.empty((n, n))
+        return (rows @ rows.T).toarray()
+    products = np.empty((n, n))
 
     def fill(first: int) -> None:
         part = slice(first, first + _KERNEL_BLOCK)
-        np.matmul(signed[part], signed.T, out=kernel[part])
+        np.matmul(rows[part], rows.T, out=products[part])
 
     # Threads of our own: the number of BLAS threads changes the rounding, and they go on spinning
     # after a product, which slows down what follows.
     n_threads = min(n_threads, cpu_count()) if n * n * d > _LARGE_PRODUCT else 1
     with blas_threads(), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(fill, range(0, n, _KERNEL_BLOCK)))
-    return kernel
+    return products

@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 
 from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT, entry
-from svmproba.solvers.core.rows import row_add
-from svmproba.solvers.problem import Problem, relative_gap
+from svmproba.solvers.problem import relative_gap
 
 #: Searches side by side. On rows of 576 samples 64 took 0.2 µs a pass, one search 0.76 µs.
 LANES = 64
@@ -96,12 +95,12 @@ def _bar(beta, low, high, no_rise, no_fall, a):
 
 
 @njit(**JIT)
-def _pack(kernel, signs, bag, packed, held, a):
-    """Copy a row of the kernel matrix at the samples of the bag, without signs, if not yet done."""
+def _pack(kernel, bag, packed, held, a):
+    """Copy a row of the kernel matrix at the samples of the bag, if not yet done."""
     if not held[a]:
-        row, sign = kernel[bag[a]], signs[bag[a]]
+        row = kernel[bag[a]]
         for b in range(bag.shape[0]):
-            packed[a, b] = sign * row[bag[b]] * signs[bag[b]]
+            packed[a, b] = row[bag[b]]
         held[a] = True
 
 
@@ -165,9 +164,9 @@ def _scale(y, t, beta, F, most):
 
 @njit(**JIT)
 def _solve(
-    kernel, signs, bag, packed, held, y, t, diagonal, beta, low, high, F, tol, stop, bars, best
+    kernel, bag, packed, held, y, t, diagonal, beta, low, high, F, tol, span, stop, bars, best
 ):
-    """Take steps until the gap is closed; return the bias."""
+    """Take steps until the gap is closed, or no pair differs by more than ``span``; gives the bias."""
     m = F.shape[0]
     highest, lowest, gains = best[0], best[1], best[2]
     no_rise, no_fall = bars[0], bars[1]
@@ -179,15 +178,17 @@ def _solve(
         i, top, bottom = _steepest(F, no_rise, highest, lowest)
         if top <= -0.5 * _FAR or bottom >= 0.5 * _FAR:
             return F[0]  # one class only: nothing may move
-        _pack(kernel, signs, bag, packed, held, i)
+        bias = 0.5 * (top + bottom)
+        if top - bottom <= span:
+            break
+        _pack(kernel, bag, packed, held, i)
         row, own = packed[i], diagonal[i]
         _gains(F, row, diagonal, own, top, no_fall, gains)
         j = _partner(F, row, diagonal, own, top, no_fall, gains)
         if step % _LOOK == 0 or j < 0:
-            bias = 0.5 * (top + bottom)
             if stop[0] or j < 0 or _gap(y, t, beta, low, high, F, bias) <= 0.85 * tol:
                 break
-        _pack(kernel, signs, bag, packed, held, j)
+        _pack(kernel, bag, packed, held, j)
         bend = max(own + diagonal[j] - 2.0 * row[j], 1e-12)
         size = min((F[i] - F[j]) / bend, min(high[i] - beta[i], beta[j] - low[j]))
         # A bound that is reached is reached exactly: `_bar` compares.
@@ -206,17 +207,16 @@ class Space(NamedTuple):
     held: NDArray[np.bool_]  #: (n,), which rows of the bag are packed
 
 
-def new_space(problem: Problem, width: int) -> Space:
+def new_space(n: int) -> Space:
     """Allocate what `solve_pairs` works in. Pages that no bag touches are never committed."""
-    n = problem.signs.shape[0]
     return Space(np.empty(n * (n + LANES)), np.empty(n, np.bool_))
 
 
 @entry
-def solve_pairs(problem, space, base, grid, tol, stop, coef, alphas):
+def solve_pairs(kernel, signs, targets, space, base, grid, tol, stop, bias, alphas):
     """Solve the problem with finite bounds ``C * base`` for every C of an increasing grid.
 
-    Parameters and results as in :func:`svmproba.solvers.newton.path.solve_path`.
+    ``kernel`` (n, n) is the kernel matrix. Writes biases (n_C,) and multipliers (n_C, n).
     """
     bag = np.flatnonzero(base > 0.0)
     m = bag.shape[0]
@@ -231,11 +231,11 @@ def solve_pairs(problem, space, base, grid, tol, stop, coef, alphas):
         np.empty((3, LANES)),
     )
     for a in range(m):
-        y[a], t[a] = problem.signs[bag[a]], problem.targets[bag[a]]
-        diagonal[a] = problem.kernel[bag[a], bag[a]]
+        y[a], t[a], diagonal[a] = signs[bag[a]], targets[bag[a]], kernel[bag[a], bag[a]]
         held[a] = False
         packed[a, m:] = 0.0
     F = y * t
+    alphas[:] = 0.0
     for k in range(grid.shape[0]):
         if k > 0:
             _scale(y, t, beta, F, grid[k] / grid[k - 1])
@@ -243,14 +243,40 @@ def solve_pairs(problem, space, base, grid, tol, stop, coef, alphas):
             c = grid[k] * base[bag[a]]
             low[a], high[a] = min(0.0, c * y[a]), max(0.0, c * y[a])
             beta[a] = min(max(beta[a], low[a]), high[a])
-        bias = _solve(
-            problem.kernel, problem.signs, bag, packed, held,
-            y, t, diagonal, beta, low, high, F, tol, stop, bars, best,
+        bias[k] = _solve(
+            kernel, bag, packed, held,
+            y, t, diagonal, beta, low, high, F, tol, -1.0, stop, bars, best,
         )  # fmt: skip
-        coef[k] = 0.0
-        alphas[k] = 0.0
         for a in range(m):
             alphas[k, bag[a]] = abs(beta[a])
-            if beta[a] != 0.0:
-                row_add(problem.table, bag[a], abs(beta[a]), coef[k])
-        coef[k, problem.d] = bias
+
+
+@entry
+def solve_set(table, slots, chosen, signs, targets, diagonals, betas, lows, highs, F, span, stop):
+    """Move the multipliers of some samples until no pair of them differs by more than ``span``.
+
+    Row i of the kernel matrix is ``table[slots[i]]`` for the i-th chosen sample. Updates ``betas``
+    (n,) and returns by how much each of the chosen ones moved.
+    """
+    m = chosen.shape[0]
+    size = -(-m // LANES) * LANES
+    packed, held = np.zeros((m, size)), np.ones(m, np.bool_)
+    y, t, diagonal, beta = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
+    low, high, slope = np.zeros(size), np.zeros(size), np.zeros(size)
+    bars, best = np.empty((2, size)), np.empty((3, LANES))
+    for a in range(m):
+        i = chosen[a]
+        y[a], t[a], diagonal[a], beta[a] = signs[i], targets[i], diagonals[i], betas[i]
+        low[a], high[a], slope[a] = lows[i], highs[i], F[i]
+        row = table[slots[a]]
+        for b in range(m):
+            packed[a, b] = row[chosen[b]]
+    _solve(
+        packed, chosen, packed, held,
+        y, t, diagonal, beta, low, high, slope, -1.0, span, stop, bars, best,
+    )  # fmt: skip
+    moved = np.empty(m)
+    for a in range(m):
+        moved[a] = beta[a] - betas[chosen[a]]
+        betas[chosen[a]] = beta[a]
+    return moved
