@@ -437,12 +437,12 @@ def best_intercepts(scores: Tensor, signs: Tensor, targets: Tensor, bounds: Tens
 def certify_gram_tensors(
     kernel: Tensor, largest: float, signs: Tensor, targets: Tensor, bounds: Tensor, beta: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Settle p members :math:`f = K\beta + b` on a device: intercepts, errors and scores.
+    r"""Do what `certify_gram` does for p members, in float64 on a device; chooses the intercepts.
 
     Parameters
     ----------
     kernel : tensor of shape (n, n)
-        Kernel matrix in float64, with entries of at most ``largest`` in size.
+        Kernel matrix in float64, with ``largest`` on its diagonal.
     signs, targets, bounds : tensors of shapes (n,), (n,) and (p, n), finite
     beta : tensor of shape (p, n)
         Signed multipliers: any numbers. Overwritten by the clipped and balanced ones.
@@ -458,18 +458,19 @@ def certify_gram_tensors(
     up, down = (least / up).nan_to_num(nan=1.0), (least / down).nan_to_num(nan=1.0)  # 0 / 0
     beta *= up[:, None] * (signs > 0.0) + down[:, None] * (signs < 0.0)
     mass, linear, support = beta.sum(1), beta @ targets, (beta > 0.0).sum(1)
+    doubt = (3 * support + _FEW) * _ROUND * mass
     scores = beta.mul_(signs) @ kernel
-    norm = (beta * scores).sum(1)
+    n = len(signs)
+    error = (n + _FEW) * _ROUND * largest * mass
+    norm = (beta * scores).sum(1) + 2.0 * mass * error
+    norm += doubt * (2.0 * scores.abs().amax(1) + doubt * largest)
+    norm = norm.clamp_(min=0.0)
     intercept = best_intercepts(scores, signs, targets, bounds)
     scores += intercept[:, None]
-    n = len(signs)
-    error = (n + _FEW) * _ROUND * (largest * mass + intercept.abs())
-    norm = norm.add_(2.0 * mass * error)
+    error += _FEW * _ROUND * intercept.abs()
     lack = (targets - signs * scores).add_(error[:, None]).clamp_(min=0.0)
-    hinge = (lack * bounds).sum(1) * (1.0 + (n + _FEW) * _ROUND)
-    doubt = (3 * support + _FEW) * _ROUND * mass
-    primal = 0.5 * norm + hinge
-    dual = linear - 0.5 * norm - doubt * (targets.abs().max() + largest * (mass + doubt))
+    primal = 0.5 * norm + (lack * bounds).sum(1) * (1.0 + (n + _FEW) * _ROUND)
+    dual = linear - doubt * targets.abs().max() - 0.5 * norm
     floor = (_ZERO * (bounds @ targets.abs())).clamp_(min=1e-300)
     gap = (primal - dual).clamp_(min=0.0) / primal.maximum(floor)
     return gap.nan_to_num(nan=np.inf, posinf=np.inf), intercept, scores

@@ -5,7 +5,7 @@ The kernel matrix stays on the device. For each C, a shared first-order method
 (:mod:`~svmproba.solvers.gpu.active_sets`) bring the others there. What is returned is certified in
 float64 by :func:`~svmproba.solvers.problem.certify_gram_tensors`.
 
-Memory: four matrices (n, n), and some 20 numbers for each sample of each bag and C of a block.
+Memory: five matrices (n, n), and some 20 numbers for each sample of each bag and C of a block.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from svmproba._types import Floats
 from svmproba.solvers.blocks import Collector, Ensemble
 from svmproba.solvers.gpu.active_sets import Gram, Settled, newton_steps, settle
 from svmproba.solvers.gpu.ensemble import in_blocks, moved
+from svmproba.solvers.gpu.kernels import device_gram
 from svmproba.solvers.gpu.splitting import Splitting, make_splitting, split_steps
 from svmproba.solvers.methods import Task
-from svmproba.solvers.runtime.devices import memory_budget
+from svmproba.solvers.runtime.devices import MATRICES, memory_budget
 
 #: First-order steps between two looks at the gaps, and how many looks.
 _STEPS, _LOOKS = 10, 6
-#: Bags that tell whether a penalty smaller by this factor is better.
-_PILOTS, _FACTOR = 8, 4.0
+#: Bags that tell whether a penalty smaller by this factor is better, and the first penalty as a
+#: multiple of the kernel's diagonal, if not the inverse of the first C.
+_PILOTS, _FACTOR, _LARGEST = 8, 4.0, 32.0
 #: Float64 numbers that a member needs for each sample at the C that is solved.
 _PER_SAMPLE = 20
 
@@ -45,18 +47,19 @@ class Block(NamedTuple):
 def solve_gram(
     task: Task, counts: Any, device: torch.device, report: Callable[[int], None] | None, stop: Any
 ) -> Ensemble:
-    """Fit all bags, counts (n_bags, n); the task's rows are the kernel matrix (n, n).
+    """Fit all bags, counts (n_bags, n), of a task with a kernel matrix.
 
     Tally and report: see :func:`~svmproba.solvers.ensemble.fit_ensemble`.
     """
-    kernel = moved(task.rows, device)
+    assert task.gram is not None
+    kernel = device_gram(task.gram, device)
     signs, targets = moved(task.problem.signs, device), moved(task.problem.targets, device)
     budget = memory_budget(device)
-    gram = Gram(kernel, float(kernel.abs().max()), signs, targets, budget // 8)
+    gram = Gram(kernel, float(kernel.diagonal().abs().max()), signs, targets, budget // 8)
     weight = None if task.weight is None else moved(task.weight, device)
     (n_bags, n), n_grid = counts.shape, len(task.grid)
     members = Collector(n_grid, n_bags, n)
-    left = budget - 4 * kernel.nbytes - gram.batch_bytes
+    left = budget - MATRICES * kernel.nbytes - gram.batch_bytes
     size = int(max(1, min(n_bags, left // (8 * n * (_PER_SAMPLE + 2 * n_grid)))))
 
     def solve(part: slice) -> Block:
@@ -84,10 +87,12 @@ def _solve_block(
     beta = torch.empty((n_grid, n_bags, n), dtype=torch.float64)
     intercept, gap = base.new_empty((2, n_grid, n_bags))
     found = settle(gram, base, torch.zeros_like(base))
-    shared = make_splitting(gram.kernel, 1.0 / grid[0])
+    largest = max(1.0 / grid[0], _LARGEST * float(gram.kernel.diagonal().mean()))
+    tried = [make_splitting(gram.kernel, largest)]
     for k, C in enumerate(grid.tolist()):
-        shared = _choose_penalty(gram, shared, base, C, found)
-        found = _solve_one(gram, shared, base, C, tol, found, stop)
+        while _smaller_is_better(gram, tried, base[:_PILOTS], C, found):
+            del tried[0]
+        found = _solve_one(gram, tried[0], base, C, tol, found, stop)
         scores[:, k], gap[k], intercept[k] = found.scores, found.gap, found.intercept
         beta[k] = found.beta.cpu()
     return Block(beta.numpy(), intercept, gap, scores, counted)
@@ -107,19 +112,19 @@ def _start(gram: Gram, base: Tensor, C: float, last: Settled) -> Start:
     return Start(low, high, last.beta, gram.signs * gram.targets - last.scores)
 
 
-def _choose_penalty(
-    gram: Gram, shared: Splitting, base: Tensor, C: float, last: Settled
-) -> Splitting:
-    """Try on a few bags whether a smaller penalty is better: the larger C, the smaller it should be."""
-    pilots = Settled(*(part[:_PILOTS] for part in last))
-    bounds = C * base[:_PILOTS]
-    low, high, z, lack = _start(gram, base[:_PILOTS], C, pilots)
-    tried = (shared, make_splitting(gram.kernel, shared.rho / _FACTOR))
-    gaps = []
-    for one in tried:
-        beta, _ = split_steps(one, gram.signs * gram.targets, low, high, z, lack / one.rho, 2 * _STEPS)
-        gaps.append(float(settle(gram, bounds, beta).gap.log().mean()))
-    return tried[gaps[1] < gaps[0]]
+def _smaller_is_better(
+    gram: Gram, tried: list[Splitting], base: Tensor, C: float, last: Settled
+) -> bool:
+    """Try on a few bags whether the second penalty is better; it shrinks as C grows."""
+    if len(tried) == 1:
+        tried.append(make_splitting(gram.kernel, tried[0].rho / _FACTOR))
+    last = Settled(*(part[: len(base)] for part in last))
+    low, high, z, lack = _start(gram, base, C, last)
+    wanted, gaps = gram.signs * gram.targets, []
+    for shared in tried:
+        beta, _ = split_steps(shared, wanted, low, high, z, lack / shared.rho, 2 * _STEPS)
+        gaps.append(float(settle(gram, C * base, beta).gap.clamp_(min=1e-9).log().mean()))
+    return gaps[1] < gaps[0]
 
 
 def _solve_one(
