@@ -420,7 +420,7 @@ def certify_tensors(
 
 
 def best_intercepts(scores: Tensor, signs: Tensor, targets: Tensor, bounds: Tensor) -> Tensor:
-    """Intercepts (p,) with the least hinge sums; the middle where these are an interval.
+    """Find the intercepts (p,) with the least hinge sums, the middle where these are an interval.
 
     The slope of a hinge sum rises by a sample's bound where the intercept meets its target, from
     minus the positives' bounds on, so the least sum is at a weighted quantile.
@@ -452,11 +452,13 @@ def certify_gram_tensors(
     gap, intercept, scores : tensors of shapes (p,), (p,) and (p, n)
         Relative duality gaps, rounding included, the best intercepts, and :math:`f(x_i)`.
     """
+    classes = signs[:, None].repeat(1, 2)
+    classes[:, 1] *= -1.0
+    classes.clamp_(min=0.0)
     beta.mul_(signs).nan_to_num_(nan=0.0).clamp_(min=0.0).clamp_(max=bounds)
-    up, down = (beta * (signs > 0.0)).sum(1), (beta * (signs < 0.0)).sum(1)
-    least = up.minimum(down)
-    up, down = (least / up).nan_to_num(nan=1.0), (least / down).nan_to_num(nan=1.0)  # 0 / 0
-    beta *= up[:, None] * (signs > 0.0) + down[:, None] * (signs < 0.0)
+    masses = beta @ classes
+    shrunk = (masses.amin(1, keepdim=True) / masses).nan_to_num_(nan=1.0)  # 0 / 0
+    beta *= shrunk @ classes.T
     mass, linear, support = beta.sum(1), beta @ targets, (beta > 0.0).sum(1)
     doubt = (3 * support + _FEW) * _ROUND * mass
     scores = beta.mul_(signs) @ kernel
@@ -466,6 +468,8 @@ def certify_gram_tensors(
     norm += doubt * (2.0 * scores.abs().amax(1) + doubt * largest)
     norm = norm.clamp_(min=0.0)
     intercept = best_intercepts(scores, signs, targets, bounds)
+    # One class only: beyond its targets, whatever rounding does.
+    intercept *= 1.0 + 1e-9 * (mass == 0.0).to(mass.dtype)
     scores += intercept[:, None]
     error += _FEW * _ROUND * intercept.abs()
     lack = (targets - signs * scores).add_(error[:, None]).clamp_(min=0.0)

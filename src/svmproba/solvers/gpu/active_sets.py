@@ -29,14 +29,16 @@ from svmproba.solvers.problem import certify_gram_tensors
 #: Newton steps for one member at most.
 MAX_STEPS = 100
 #: Penalty at the start, shares of the bounds for each unit of a margin.
-_PENALTY = 1.0
+_PENALTY = 3.0
 #: Growth of the penalty when one Newton step was enough for a multiplier step.
-_GROWTH = 1.5
+_GROWTH = 2.0
 #: Systems of a batch have at least this share of its largest order, unless that is small.
 _SIMILAR, _SMALL = 0.85, 128
 #: Columns that are factored at once. The rest of a factor is products of matrices: with batches of
 #: large systems, these are several times as fast as the library's factors.
 _COLUMNS = 256
+#: Least ridge as a share of the kernel's diagonal: samples may be equal.
+_RIDGE = 1e-11
 #: Stands for the number of Newton steps where none leads anywhere.
 _STUCK = 1000
 
@@ -77,10 +79,10 @@ class Settled(NamedTuple):
     intercept: Tensor  # (p,)
     scores: Tensor  # (p, n)
 
-    def write(self, place: Tensor, other: Settled, index: Tensor) -> None:
-        """Put some of the others in their places."""
+    def write(self, place: Tensor, other: Settled) -> None:
+        """Put others in their places."""
         for mine, theirs in zip(self, other, strict=True):
-            mine[place] = theirs[index]
+            mine[place] = theirs
 
 
 def settle(gram: Gram, bounds: Tensor, beta: Tensor) -> Settled:
@@ -89,39 +91,36 @@ def settle(gram: Gram, bounds: Tensor, beta: Tensor) -> Settled:
     return Settled(beta, gap, *others)
 
 
-def newton_steps(
-    gram: Gram, found: Settled, base: Tensor, C: float, share: Tensor, tol: float, stop: Any
-) -> int:
+def newton_steps(gram: Gram, found: Settled, base: Tensor, C: Tensor, tol: float, stop: Any) -> int:
     """Improve the members that were found above ``tol``, in place; return the number of steps.
 
-    ``base`` (p, n) are the bounds at C = 1, ``share`` (p, n) guesses of the multipliers as shares
-    of their bounds.
+    The members are those of all bags, one C after the other: ``base`` (bags, n) are their
+    bounds at C = 1, and ``C`` (p,) the values of C.
     """
     place = torch.nonzero(found.gap > tol)[:, 0]
     # Triton launches on the current device, torch where its tensors are.
     with torch.cuda.device_of(gram.kernel):
-        members = _start(gram, found, base, C, share, place)
+        members = _start(gram, found, base[place % len(base)], C[place], place)
         for step in range(MAX_STEPS):
             if len(members.place) == 0 or stop[0]:
                 return step
             members = _step(gram, members)
             bounds = members.samples.base * members.C[:, None]
             now = settle(gram, bounds, members.gamma.clone())
-            better = torch.nonzero(now.gap < found.gap[members.place])[:, 0]
-            found.write(members.place[better], now, better)
+            better = now.gap < found.gap[members.place]
+            found.write(members.place[better], Settled(*(part[better] for part in now)))
             left = torch.nonzero(now.gap > tol)[:, 0]
             if len(left) < len(members.place):
                 members = members.take(left)
     return MAX_STEPS
 
 
-def _start(
-    gram: Gram, found: Settled, base: Tensor, C: float, share: Tensor, place: Tensor
-) -> Members:
+def _start(gram: Gram, found: Settled, base: Tensor, C: Tensor, place: Tensor) -> Members:
+    gamma, bias = found.beta[place], found.intercept[place]
     lack = gram.targets - gram.signs * found.scores[place]
-    samples, bias = Samples(base[place], share[place], lack), found.intercept[place]
-    every, zero = torch.ones_like(bias), torch.zeros_like(place)
-    return Members(samples, place, C * every, found.beta[place], bias, _PENALTY * every, zero)
+    share = (gamma * gram.signs / (C[:, None] * base)).nan_to_num_(nan=0.0)
+    penalty, zero = torch.full_like(bias, _PENALTY), torch.zeros_like(place)
+    return Members(Samples(base, share, lack), place, C, gamma, bias, penalty, zero)
 
 
 def _step(gram: Gram, members: Members) -> Members:
@@ -161,7 +160,7 @@ def _step(gram: Gram, members: Members) -> Members:
 
 def _judge(gram: Gram, members: Members, product: Tensor) -> tuple[Tensor, Tensor]:
     """Tell whose multipliers should move, and P at the penalty's minimum so far."""
-    samples, _, C, gamma, bias, penalty, inner_steps = members
+    samples, _, C, gamma, _, penalty, inner_steps = members
     hinge = samples.lack.clamp(min=0.0).mul_(samples.base).sum(1) * C
     primal = 0.5 * (gamma * product).sum(1) + hinge
     alpha = clipped(samples, penalty).mul_(samples.base).mul_(C[:, None])
@@ -193,6 +192,7 @@ def _solve_systems(
         if sizes[last - 1] < width:
             matrix.mul_(live[:, :, None]).mul_(live[:, None, :])
         ridge = 1.0 / (inner[rows[:, None], at] * scale[rows, None])
+        ridge.clamp_(min=_RIDGE * gram.largest)
         matrix.diagonal(dim1=1, dim2=2).add_(torch.where(live, ridge, 1.0))
         sides = torch.stack([right[rows[:, None], at] * live, live.to(right.dtype)], 2)
         plain, ones = _solve_positive(matrix, sides).unbind(2)

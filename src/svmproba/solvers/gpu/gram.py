@@ -1,17 +1,15 @@
 r"""All bags of a kernel at once on torch, one C after the other, every member certified.
 
-The kernel matrix stays on the device. For each C, a shared first-order method
-(:mod:`~svmproba.solvers.gpu.splitting`) brings most members to the tolerance, and Newton steps
+The kernel matrix stays on the device. For each C, first-order steps that all bags share
+(:mod:`~svmproba.solvers.gpu.splitting`) bring most members to the tolerance, and Newton steps
 (:mod:`~svmproba.solvers.gpu.active_sets`) bring the others there. What is returned is certified in
 float64 by :func:`~svmproba.solvers.problem.certify_gram_tensors`.
-
-Memory: five matrices (n, n), and some 20 numbers for each sample of each bag and C of a block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,22 +24,14 @@ from svmproba.solvers.methods import Task
 from svmproba.solvers.runtime.devices import MATRICES, memory_budget
 
 #: First-order steps between two looks at the gaps, and how many looks.
-_STEPS, _LOOKS = 10, 6
+_STEPS, _LOOKS = 10, 10
 #: Bags that tell whether a penalty smaller by this factor is better, and the first penalty as a
 #: multiple of the kernel's diagonal, if not the inverse of the first C.
 _PILOTS, _FACTOR, _LARGEST = 8, 4.0, 32.0
-#: Float64 numbers that a member needs for each sample at the C that is solved.
-_PER_SAMPLE = 20
-
-
-class Block(NamedTuple):
-    """The members of some bags."""
-
-    beta: Floats  # (n_C, bags, n)
-    intercept: Tensor  # (n_C, bags)
-    gap: Tensor  # (n_C, bags)
-    scores: Tensor  # (bags, n_C, n)
-    counts: Tensor  # (bags, n)
+#: Samples up to which Newton steps wait for all C: in larger batches, but from worse starts.
+_TOGETHER = 4096
+#: Float64 numbers for each sample of a member that Newton steps work on, and of any other.
+_PER_SAMPLE, _PER_RESULT = 20, 4
 
 
 def solve_gram(
@@ -58,58 +48,60 @@ def solve_gram(
     gram = Gram(kernel, float(kernel.diagonal().abs().max()), signs, targets, budget // 8)
     weight = None if task.weight is None else moved(task.weight, device)
     (n_bags, n), n_grid = counts.shape, len(task.grid)
+    at_once = n_grid if n <= _TOGETHER else 1
+    left = max(budget - MATRICES * kernel.nbytes, budget // 4)
+    per_bag = 8 * n * (_PER_SAMPLE * at_once + _PER_RESULT * n_grid)
+    size = int(max(1, min(n_bags, left // per_bag)))
     members = Collector(n_grid, n_bags, n)
-    left = budget - MATRICES * kernel.nbytes - gram.batch_bytes
-    size = int(max(1, min(n_bags, left // (8 * n * (_PER_SAMPLE + 2 * n_grid)))))
 
-    def solve(part: slice) -> Block:
-        return _solve_block(gram, weight, task.grid, task.tol, counts[part], stop)
+    def solve(part: slice) -> tuple[Settled, Tensor]:
+        counted = torch.as_tensor(counts[part], device=device)
+        base = counted.to(torch.float64)
+        base = base if weight is None else base * weight
+        return _solve_block(gram, base, task.grid, task.tol, stop), counted
 
-    for part, block in in_blocks(solve, n_bags, size):
-        tallied = (None, None) if task.tally is None else task.tally(block.scores, block.counts)
-        arrays = (block.beta, block.intercept.cpu().numpy(), block.gap.cpu().numpy())
-        members.add(part.start, Ensemble(*arrays, *tallied))
+    for part, (found, counted) in in_blocks(solve, n_bags, size):
+        shape = (n_grid, len(counted), -1)
+        scores = found.scores.view(shape).transpose(0, 1)
+        tallied = (None, None) if task.tally is None else task.tally(scores, counted)
+        arrays = (array.cpu().numpy() for array in (found.beta, found.intercept, found.gap))
+        beta, intercept, gap = (array.reshape(shape[: array.ndim + 1]) for array in arrays)
+        members.add(part.start, Ensemble(beta, intercept, gap, *tallied))
         if report is not None:
-            report(len(block.counts))
+            report(len(counted))
     return members.join()
 
 
-def _solve_block(
-    gram: Gram, weight: Tensor | None, grid: Floats, tol: float, counts: Any, stop: Any
-) -> Block:
-    """Solve the members of some bags, C by C, each from the one before."""
-    counted = torch.as_tensor(counts, device=gram.signs.device)
-    base = counted.to(torch.float64)
-    if weight is not None:
-        base = base * weight
-    n_grid, (n_bags, n) = len(grid), base.shape
-    scores = base.new_empty((n_bags, n_grid, n))
-    beta = torch.empty((n_grid, n_bags, n), dtype=torch.float64)
-    intercept, gap = base.new_empty((2, n_grid, n_bags))
-    found = settle(gram, base, torch.zeros_like(base))
-    largest = max(1.0 / grid[0], _LARGEST * float(gram.kernel.diagonal().mean()))
-    tried = [make_splitting(gram.kernel, largest)]
+def _solve_block(gram: Gram, base: Tensor, grid: Floats, tol: float, stop: Any) -> Settled:
+    """Solve the members of bags with bounds (bags, n) at C = 1, one C after the other."""
+    n_bags, n = base.shape
+    last = settle(gram, base, torch.zeros_like(base))
+    found = Settled(*(part.new_empty((len(grid) * n_bags, *part.shape[1:])) for part in last))
+    Cs = torch.as_tensor(grid, device=base.device).repeat_interleave(n_bags)
+    largest = max(1.0 / float(grid[0]), _LARGEST * float(gram.kernel.diagonal().mean()))
+    tried = [make_splitting(gram.kernel, gram.signs * gram.targets, largest)]
     for k, C in enumerate(grid.tolist()):
-        while _smaller_is_better(gram, tried, base[:_PILOTS], C, found):
+        if stop[0]:
+            break  # the result is not used
+        while _smaller_is_better(gram, tried, base[:_PILOTS], C, last):
             del tried[0]
-        found = _solve_one(gram, tried[0], base, C, tol, found, stop)
-        scores[:, k], gap[k], intercept[k] = found.scores, found.gap, found.intercept
-        beta[k] = found.beta.cpu()
-    return Block(beta.numpy(), intercept, gap, scores, counted)
+        here = slice(k * n_bags, (k + 1) * n_bags)
+        now = Settled(*(part[here] for part in found))
+        _first_steps(gram, tried[0], base, C, tol, last, now)
+        if n > _TOGETHER:
+            newton_steps(gram, now, base, Cs[here], tol, stop)
+        last = now
+    newton_steps(gram, found, base, Cs, tol, stop)
+    return found
 
 
-class Start(NamedTuple):
-    """Where first-order steps start at one C; the first axis is the members'."""
-
-    low: Tensor  # (p, n), bounds of the signed multipliers
-    high: Tensor  # (p, n)
-    z: Tensor  # (p, n)
-    lack: Tensor  # (p, n), signs times targets - scores
-
-
-def _start(gram: Gram, base: Tensor, C: float, last: Settled) -> Start:
-    low, high = (C * base * gram.signs).clamp(max=0.0), (C * base * gram.signs).clamp(min=0.0)
-    return Start(low, high, last.beta, gram.signs * gram.targets - last.scores)
+def _start(
+    gram: Gram, rho: float, base: Tensor, C: float, last: Settled
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Bounds of the signed multipliers and the point where first-order steps start."""
+    bounds = base * (C * gram.signs)
+    point = torch.add(last.beta, gram.signs * gram.targets - last.scores, alpha=1.0 / rho)
+    return bounds.clamp(max=0.0), bounds.clamp(min=0.0), point
 
 
 def _smaller_is_better(
@@ -117,35 +109,27 @@ def _smaller_is_better(
 ) -> bool:
     """Try on a few bags whether the second penalty is better; it shrinks as C grows."""
     if len(tried) == 1:
-        tried.append(make_splitting(gram.kernel, tried[0].rho / _FACTOR))
-    last = Settled(*(part[: len(base)] for part in last))
-    low, high, z, lack = _start(gram, base, C, last)
-    wanted, gaps = gram.signs * gram.targets, []
+        wanted = gram.signs * gram.targets
+        tried.append(make_splitting(gram.kernel, wanted, tried[0].rho / _FACTOR))
+    last, gaps = Settled(*(part[: len(base)] for part in last)), []
     for shared in tried:
-        beta, _ = split_steps(shared, wanted, low, high, z, lack / shared.rho, 2 * _STEPS)
-        gaps.append(float(settle(gram, C * base, beta).gap.clamp_(min=1e-9).log().mean()))
-    return gaps[1] < gaps[0]
+        beta = split_steps(shared, *_start(gram, shared.rho, base, C, last), 2 * _STEPS)
+        gaps.append(settle(gram, C * base, beta).gap.clamp_(min=1e-9).log_().mean())
+    return bool(gaps[1] < gaps[0])
 
 
-def _solve_one(
-    gram: Gram, shared: Splitting, base: Tensor, C: float, tol: float, last: Settled, stop: Any
-) -> Settled:
-    """Solve one C, from the solutions of the last."""
-    wanted, bounds = gram.signs * gram.targets, C * base
-    low, high, z, lack = _start(gram, base, C, last)
-    w = lack / shared.rho
-    found = Settled(*(torch.empty_like(part) for part in last))
+def _first_steps(
+    gram: Gram, shared: Splitting, base: Tensor, C: float, tol: float, last: Settled, found: Settled
+) -> None:
+    """Take first-order steps at one C, from the solutions of the last; write what is found."""
+    bounds, (low, high, point) = C * base, _start(gram, shared.rho, base, C, last)
     place = torch.arange(len(base), device=base.device)
     for _ in range(_LOOKS):
-        z, w = split_steps(shared, wanted, low, high, z, w, _STEPS)
-        now = settle(gram, bounds, z.clone())
-        found.write(place, now, torch.arange(len(place), device=place.device))
+        now = settle(gram, bounds, split_steps(shared, low, high, point, _STEPS))
+        found.write(place, now)
         left = torch.nonzero(now.gap > tol)[:, 0]
-        if len(left) == 0 or stop[0]:
-            return found
+        if len(left) == 0:
+            return
         if len(left) < len(place):
-            parts = (place, z, w, low, high, bounds)
-            place, z, w, low, high, bounds = (part[left] for part in parts)
-    share = (found.beta * gram.signs / (C * base)).nan_to_num_(nan=0.0)
-    newton_steps(gram, found, base, C, share, tol, stop)
-    return found
+            parts = (place, point, low, high, bounds)
+            place, point, low, high, bounds = (part[left] for part in parts)

@@ -44,8 +44,7 @@ def device_map(feature_map: FeatureMap, device: torch.device) -> Callable[[Any],
 
     def rows(X: Rows) -> Tensor:
         if right is None:
-            values = moved(as_array(X), device)
-            values = values if of.pivots is None else values[:, torch.as_tensor(of.pivots, device=device)]
+            values = moved(as_array(X if of.pivots is None else X[:, of.pivots]), device)
         else:
             left, _ = kernel_sides(as_rows(X), of.kernel, of.gamma, of.coef0, centre_of=basis)
             values = _values(moved(as_array(left), device) @ right, of.kernel, of.degree)

@@ -1,11 +1,12 @@
-r"""First steps towards the members of a kernel: alternating directions (ADMM) on the dual.
+r"""First steps towards the members of a kernel: operator splitting on the dual.
 
 Signed multipliers :math:`\beta` minimise :math:`\tfrac12\beta^\top K\beta - \sum_iy_it_i\beta_i`
-over boxes with :math:`\sum_i\beta_i=0`. A copy z takes the boxes [1]_: with a penalty
-:math:`\rho`, one step solves :math:`(K+\rho I)\beta = yt + \rho(z - w) - b`, clips
-:math:`\beta + w` to z and keeps what was clipped in w. Only the boxes differ between the bags of
-one C, so one inverse serves all of them, and a step is one product of matrices. At a solution
-:math:`\rho w_i = y_it_i - f_i`, which starts the next C.
+over boxes with :math:`\sum_i\beta_i=0`. A step of Douglas-Rachford splitting [1]_ with penalty
+:math:`\rho` clips a point p to the box, :math:`z`, solves
+:math:`(K+\rho I)\beta = yt + \rho(2z - p) - b` with :math:`\sum_i\beta_i=0`, and adds
+:math:`\beta - z`, relaxed, to p. Only the boxes differ between the bags of one C, so one inverse
+serves all of them, and a step is one product of matrices. At a solution
+:math:`\rho(p_i - z_i) = y_it_i - f_i`, which starts the next C.
 
 References
 ----------
@@ -26,34 +27,29 @@ _RELAX = 1.6
 
 
 class Splitting(NamedTuple):
-    """The shared inverse of one penalty."""
+    """What all members share at one penalty."""
 
     rho: float
-    inverse: Tensor  # (n, n), of K + rho I
-    sums: Tensor  # (n,), of its rows
-    total: Tensor  # (), of its entries
+    matrix: Tensor  # (n, n), maps rho (2z - p) to multipliers that sum to 0
+    fixed: Tensor  # (n,), the multipliers of yt
 
 
-def make_splitting(kernel: Tensor, rho: float) -> Splitting:
-    """Invert K + rho I."""
-    shifted = kernel.clone()
-    shifted.diagonal().add_(rho)
-    factor = torch.linalg.cholesky_ex(shifted)[0]
-    del shifted
-    inverse = torch.cholesky_inverse(factor)
-    sums = inverse.sum(1)
-    return Splitting(rho, inverse, sums, sums.sum())
+def make_splitting(kernel: Tensor, wanted: Tensor, rho: float) -> Splitting:
+    """Invert K + rho I; ``wanted`` (n,) are the signs times the targets."""
+    matrix = kernel.clone()
+    matrix.diagonal().add_(rho)
+    matrix = torch.cholesky_inverse(torch.linalg.cholesky_ex(matrix)[0])
+    sums = matrix.sum(1)
+    matrix.addr_(sums, sums / sums.sum(), alpha=-1.0)
+    fixed = matrix @ wanted
+    return Splitting(rho, matrix.mul_(rho), fixed)
 
 
-def split_steps(
-    shared: Splitting, wanted: Tensor, low: Tensor, high: Tensor, z: Tensor, w: Tensor, steps: int
-) -> tuple[Tensor, Tensor]:
-    """Take some steps; all tensors are (p, n) but ``wanted`` (n,), the signs times the targets."""
+def split_steps(shared: Splitting, low: Tensor, high: Tensor, point: Tensor, steps: int) -> Tensor:
+    """Take some steps in place; all tensors are (p, n). Returns the point, clipped."""
+    z = point.clamp(low, high)
     for _ in range(steps):
-        product = torch.sub(z, w).mul_(shared.rho).add_(wanted) @ shared.inverse
-        bias = product.sum(1, keepdim=True) / shared.total
-        point = product.addcmul_(bias, shared.sums, value=-1.0)
-        point.mul_(_RELAX).add_(z, alpha=1.0 - _RELAX).add_(w)
+        beta = torch.addmm(shared.fixed, torch.lerp(point, z, 2.0), shared.matrix)
+        point.add_(beta.sub_(z), alpha=_RELAX)
         z = point.clamp(low, high)
-        w = point.sub_(z)
-    return z, w
+    return z

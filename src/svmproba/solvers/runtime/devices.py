@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
 #: Memory that the work of one block may use on torch's CPU, and as a share of a GPU's memory.
 CPU_BYTES, GPU_SHARE = 512 * 2**20, 0.5
-#: Matrices (n, n) that a fit with a kernel needs: the kernel's, two inverses, and what they are made
-#: from.
+#: Matrices (n, n) of a fit with a kernel: the kernel's, two inverses, and what they are made from.
 MATRICES = 5
 
 
@@ -80,7 +79,7 @@ def memory_budget(device: torch.device) -> int:
 
 
 def exact_rows(name: str) -> int | None:
-    """Samples up to which a kernel is exact on a GPU, by its memory; None: as on the CPU."""
+    """Return up to how many samples a kernel is exact on a GPU; None: as on the CPU."""
     device = resolve_device(name)
     if device is None or device.type == "cpu":
         return None
