@@ -35,7 +35,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.votes import tally_block
-from svmproba.estimators._validation import PAPER_CS
+from svmproba.estimators.input.parameters import PAPER_CS
 from svmproba.solvers.ensemble import Ensemble, fit_ensemble
 from svmproba.solvers.features import fit_features
 

@@ -27,7 +27,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from svmproba import BootstrapSVC
 from svmproba.bootstrap.bags import draw_bags
-from svmproba.estimators._validation import PAPER_CS
+from svmproba.estimators.input.parameters import PAPER_CS
 from svmproba.solvers.runtime.threads import blas_threads
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "growth.png"

@@ -20,14 +20,8 @@ def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """Give a temporary name that replaces a file when the context ends without error.
 
     Temporary files that killed processes left for the same file are removed first; those of running
-    processes are locked and stay. The temporary name has the same folder and ending.
-
-    Parameters
-    ----------
-    path : Path
-        A link keeps pointing at the file. Devices, pipes and folders are refused.
-    overwrite : bool, default=True
-        Whether an existing file may be replaced; otherwise FileExistsError at the end.
+    processes are locked and stay. A link keeps pointing at the file; devices, pipes and folders are
+    refused. Without `overwrite` an existing file is a FileExistsError at the end.
     """
     path = Path(os.path.realpath(path))
     if os.path.exists(path) and not os.path.isfile(path):

@@ -10,25 +10,7 @@ LEAST_SECONDS = 1.0
 
 
 class Pace:
-    """Counts units of work and estimates the time left.
-
-    The estimate uses the time after the first report alone: compilation comes before it.
-
-    Parameters
-    ----------
-    total : int or None
-        Number of units; None where it is unknown.
-    done : int, default=0
-        Units that are done already.
-
-    Examples
-    --------
-    >>> from svmproba._pace import Pace
-    >>> pace = Pace(500)
-    >>> pace.note(50)
-    >>> pace.done, pace.left()
-    (50, None)
-    """
+    """Counts units of work and estimates the time left from the time after the first report."""
 
     def __init__(self, total: int | None, done: int = 0) -> None:
         self.total, self.done = total, done

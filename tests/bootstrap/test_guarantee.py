@@ -13,9 +13,10 @@ from svmproba.bootstrap.blocks import BLOCK_BYTES
 from svmproba.bootstrap.guarantee import (
     bag_scores,
     guaranteed_level,
+    in_records,
     jackknife_plus,
     order_statistic,
-    records_needed,
+    samples_needed,
     state_guarantee,
 )
 
@@ -78,12 +79,12 @@ def test_rank_is_that_of_exact_arithmetic(n, rate, confidence):
 def test_equalities_are_not_lost_to_rounding(n, rate, confidence):
     assert 0 < rate**n - (1 - confidence) < 1e-15
     assert order_statistic(n, rate, confidence) == 1
-    assert records_needed(rate, confidence) == n
+    assert samples_needed(rate, confidence) == n
 
 
 @given(shares, shares)
-def test_records_needed_is_the_smallest_that_do(rate, confidence):
-    n = records_needed(float(rate), float(confidence))
+def test_samples_needed_is_the_smallest_that_do(rate, confidence):
+    n = samples_needed(float(rate), float(confidence))
     assert rate**n <= 1 - confidence
     assert n == 1 or rate ** (n - 1) > 1 - confidence
     assert order_statistic(n, float(rate), float(confidence)) >= 1
@@ -100,7 +101,7 @@ def test_rank_of_many_records_is_near_the_quantile():
 @pytest.mark.parametrize("value", [0.0, 1.0, -0.1, 1.5, float("nan")])
 def test_shares_lie_inside_the_unit_interval(name, value):
     arguments = {"rate": 0.9, "confidence": 0.9, name: value}
-    for function in (records_needed, lambda **kw: order_statistic(50, **kw)):
+    for function in (samples_needed, lambda **kw: order_statistic(50, **kw)):
         with pytest.raises(ValueError, match=rf"{name} must lie between 0 and 1.*got {value}"):
             function(**arguments)
 
@@ -208,7 +209,7 @@ def test_bag_scores_are_means_of_scaled_scores():
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        (None, ["No guarantee", "at least 90 %", "240 records of class 'bad' at hand"]),
+        (None, ["No guarantee", "at least 90 %", "240 samples of class 'bad' at hand"]),
         ("split", ["With confidence 95 %", "at least 90 %", "proven from 240", "held out"]),
         ("oob", ["Approximately", "confidence 95 %", "at least 90 %", "240", "not proven"]),
         (
@@ -223,8 +224,16 @@ def test_guarantee(kind, words):
     assert "class 'bad'" in sentence
     assert sentence.count(".") == 1
     assert sentence.endswith(".")
-    rests_on = "independent samples of the same population"
+    rests_on = "drawn independently from the same population"
     assert (rests_on in sentence) == (kind is not None)
+
+
+def test_the_command_line_says_records_and_leaves_labels_alone():
+    sentence = state_guarantee("split", "tpr", 0.9, 0.95, 240, label="bad samples")
+    said = in_records(sentence)
+    assert "future records of class 'bad samples' will be" in said
+    assert "240 records of that class" in said
+    assert said.count("samples") == 1
 
 
 def test_guarantee_names_the_class_by_its_rate():

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from svmproba.bootstrap import profile as module
 from svmproba.bootstrap.members import Members, mean_scores, member_scores
-from svmproba.bootstrap.profile import profile_records, scales_and_thresholds
+from svmproba.bootstrap.profile import profile_records, scales_and_thresholds, scales_of_varying
 from svmproba.solvers.features import fit_features
 
 
@@ -152,3 +152,8 @@ def test_scales_of_nothing_are_one():
     no_score = members_of(np.zeros((3, 7, 2)), np.zeros((3, 7)))
     assert scales_and_thresholds(no_score, X, counts)[0].tolist() == [1, 1, 1]
     assert scales_and_thresholds(members, X, np.ones_like(counts))[0].tolist() == [1, 1, 1]
+
+
+def test_values_whose_mean_scores_are_alike_have_no_finite_scale():
+    mean = np.array([[-1.0, 1.0, np.nan], [-1.0, -1.001, np.nan]])
+    assert scales_of_varying(np.ones(2), mean).tolist() == [1.0, np.inf]

@@ -23,6 +23,7 @@ from svmproba.cli.errors import (
     Outcome,
     conduct,
     handled_signals,
+    in_options,
     to_json,
 )
 
@@ -153,3 +154,8 @@ def test_messages_speak_of_options(invoke, credit, tmp_path, command, option):
 def test_an_interval_speaks_of_options(invoke, model, new_customers):
     done = invoke("predict", model, new_customers, "--interval", "sampling")
     assert "--bootstraps 40 is small" in done.stderr
+
+
+def test_parameters_become_options():
+    said = in_options("n_bootstraps=20 is small. Fit with calibration='auto'; tol=0.001.")
+    assert said == "--bootstraps 20 is small. Fit with --calibration auto; 0.001."

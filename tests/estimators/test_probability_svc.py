@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
 from svmproba import ProbabilitySVC
-from svmproba.estimators._pair_links import LINKS
+from svmproba.estimators.pairs.links import LINKS
 from svmproba.links import GaussianLink, PlattLink, couple
 
 X, y = make_classification(150, 5, n_informative=3, flip_y=0.1, random_state=3)

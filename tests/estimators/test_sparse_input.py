@@ -16,7 +16,7 @@ from svmproba import (
     ProbabilitySVC,
     WeightedProbabilitySVC,
 )
-from svmproba.estimators._records import check_sparse
+from svmproba.estimators.input.samples import check_sparse
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*samples are in every bag")
 

@@ -92,12 +92,23 @@ def test_a_golden_column_and_one_that_knows_the_outcome():
     proba = golden + 0.3 * columns["weak"]
     assert names_of(check_columns(columns, positive, proba)) == ["golden feature"]
     found = check_columns(columns, positive, proba)
-    assert "Column 'golden' alone" in found[0].text
+    assert found[0].text.startswith("Column 'golden' (AUC 0.")
+    assert "alone ranks the records almost as well as the model" in found[0].text
     # Alone in the table it is no news, and where a model knows nothing nobody is as good as it.
     assert check_columns({"golden": golden}, positive, proba) == []
     assert check_columns({"a": columns["weak"], "b": golden * 0}, positive, columns["weak"]) == []
     columns["after"] = np.where(positive, "paid back late", "paid").astype(object)
-    assert names_of(check_columns(columns, positive, proba)) == ["golden feature", "leak"]
+    assert names_of(check_columns(columns, positive, proba)) == ["leak", "golden feature"]
+
+
+def test_golden_columns_share_one_sentence():
+    rng = np.random.default_rng(0)
+    positive = rng.random(600) < 0.4
+    golden = positive + rng.normal(size=600)
+    columns = {"one": golden, "two": golden + 0.1 * rng.normal(size=600)}
+    (found,) = check_columns(columns, positive, golden)
+    assert found.text.startswith("Each of the columns 'one' (AUC 0.")
+    assert ", 'two' (AUC 0." in found.text
 
 
 def test_the_limit_of_a_leak_depends_on_the_number_of_records():

@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -163,10 +164,32 @@ def test_file_and_header(ensemble, tmp_path):
     assert os.listdir(tmp_path) == ["model.onnx"]
 
 
+@pytest.mark.parametrize("calibration", [None, "auto"])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", ["linear", "rbf"]])
+@pytest.mark.filterwarnings("ignore:kernel='sigmoid' is indefinite")
+def test_kernels(kernel, calibration, run):
+    """Of exact members, of landmarks, and of one SVM."""
+    for n_components in (None, 20):
+        model = BootstrapSVC(
+            kernel=kernel, calibration=calibration, n_components=n_components, **SMALL
+        ).fit(X, y)
+        labels, P = run(model, NEW)
+        np.testing.assert_allclose(P, model.predict_proba(NEW), atol=1e-9)
+        assert labels.tolist() == model.predict(NEW).tolist()
+    if isinstance(kernel, str):
+        model = ProbabilitySVC(Cs=1.0, kernel=kernel).fit(X, y)
+        np.testing.assert_allclose(run(model, NEW)[1], model.predict_proba(NEW), atol=1e-9)
+
+
+def test_precomputed_kernel(run):
+    K, new = rbf_kernel(X, gamma=0.1), rbf_kernel(NEW, X, gamma=0.1)
+    model = BootstrapSVC(kernel="precomputed", **SMALL).fit(K, y)
+    np.testing.assert_allclose(run(model, new)[1], model.predict_proba(new), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (BootstrapSVC(kernel="rbf", **SMALL), "kernel='linear'"),
         (ThresholdBootstrapSVC(0.9, guarantee="jackknife+", **SMALL), "jackknife"),
         (ConstrainedSVC(effort="fast"), "ConstrainedSVC cannot"),
         (LogisticRegression(), "LogisticRegression cannot"),

@@ -39,7 +39,7 @@ from svmproba import (
     read_about,
     save,
 )
-from svmproba.estimators._pair_links import LINKS
+from svmproba.estimators.pairs.links import LINKS
 from svmproba.persistence import _names
 
 GOLDEN = Path(__file__).parents[1] / "files" / "format_1.svmproba"

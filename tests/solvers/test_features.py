@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,8 +12,11 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
 from svmproba.solvers import features
-from svmproba.solvers.features import fit_features
+from svmproba.solvers.features import fit_features as fit_any_features
 from svmproba.solvers.kernels import as_rows, kernel_diagonal, kernel_matrix, resolve_gamma
+
+# Rows whose products are kernel values; the kernel matrix itself is tested with `Gram`.
+fit_features = partial(fit_any_features, factored=True)
 
 # Kernels that are positive semidefinite on any records, with parameters far from the defaults.
 DEFINITE = {

@@ -15,26 +15,10 @@ def draw_bags(
     *,
     max_redraws: int = 100,
 ) -> tuple[NDArray[np.uint8], int]:
-    r"""Draw bootstrap bags in which both classes are present.
+    r"""Draw bags :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` that hold both classes.
 
-    Bag :math:`b` is :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` given that it holds
-    both classes: a bag without one of them is drawn again, `max_redraws` times at most.
-
-    Returns
-    -------
-    counts : ndarray of uint8, shape (n_bootstraps, n_samples)
-        ``counts[b, i]`` is how often sample i was drawn into bag b; 0 means out of bag.
-    n_redraws : int
-        Number of bags that were thrown away for want of a class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.bags import draw_bags
-    >>> y_is_plus = np.array([True, True, False, False, False])
-    >>> counts, n_redraws = draw_bags(3, y_is_plus, np.random.default_rng(0))
-    >>> counts.shape, counts.sum(axis=1)
-    ((3, 5), array([5, 5, 5], dtype=uint64))
+    Gives the counts (n_bootstraps, n_samples), how often each sample was drawn into each bag, and
+    how many bags were drawn again because they lacked a class, `max_redraws` times at most for one.
     """
     n = len(positive)
     plus, minus = np.flatnonzero(positive), np.flatnonzero(~positive)
@@ -55,10 +39,7 @@ def draw_bags(
 
 
 def draw_held_out(y: NDArray[Any], share: float, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw the same share of every class, with at least two samples of it left.
-
-    Gives the places, increasing. Classes are drawn from in the order of their labels.
-    """
+    """Places, increasing, of the same share of every class, of which two samples are left."""
     chosen = []
     for label in np.unique(y):
         places = rng.permutation(np.flatnonzero(y == label))

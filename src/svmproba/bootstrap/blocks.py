@@ -15,17 +15,10 @@ Result = TypeVar("Result")
 
 
 def row_blocks(n_rows: int, width: int, n_least: int = 1) -> list[slice]:
-    """Cut a table into blocks of rows that need at most about 16 MiB each.
+    """Divide a table into blocks of rows of at most about 16 MiB, `width` float64 numbers a row.
 
-    The blocks depend on the shape alone, never on the number of threads. A row needs `width`
-    float64 numbers at once. There are at least `n_least` blocks of 16 rows or more, so that as many
-    threads have equal shares.
-
-    Examples
-    --------
-    >>> from svmproba.bootstrap.blocks import row_blocks
-    >>> row_blocks(1000, width=4096)
-    [slice(0, 512, None), slice(512, 1000, None)]
+    The blocks depend on the shape alone, never on the number of threads. There are at least
+    `n_least` blocks of 16 rows or more, so that as many threads have equal shares.
     """
     size = max(1, min(BLOCK_BYTES // (8 * max(1, width)), max(n_rows // n_least, LEAST_ROWS)))
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
@@ -34,10 +27,7 @@ def row_blocks(n_rows: int, width: int, n_least: int = 1) -> list[slice]:
 def map_blocks(
     function: Callable[[slice], Result], blocks: list[slice], n_jobs: int | None
 ) -> list[Result]:
-    """Apply a function to every block in threads; gives the results in the order of the blocks.
-
-    With more than one thread, the linear-algebra library gets the cores that are left per thread.
-    """
+    """Apply a function to every block in threads that share the cores with the linear algebra."""
     # The jobs of a cluster are not the cores of this machine.
     n_threads = min(joblib.effective_n_jobs(n_jobs), joblib.cpu_count(), len(blocks))
     if n_threads <= 1:

@@ -20,17 +20,12 @@ from svmproba.solvers.runtime.devices import resolve_device
 
 
 class FloorFit(NamedTuple):
-    """Members at one floor, and how good they are known to be.
-
-    ``training.gap`` is the relative distance between the objective and its proven lower bound.
-    `proven` and `replaced`, of shape (n_theta, n_bootstraps), tell which members are proven to be
-    optimal, and which have no known feasible point and are plain SVMs instead.
-    """
+    """Members at one floor; ``training.gap`` is their relative distance from a proven bound."""
 
     members: Members
     training: Training
-    proven: NDArray[np.bool_]
-    replaced: NDArray[np.bool_]
+    proven: NDArray[np.bool_]  # (n_theta, n_bootstraps), proven to be optimal
+    replaced: NDArray[np.bool_]  # no feasible point is known: plain SVMs instead
 
 
 def fit_constrained_members(
@@ -51,29 +46,12 @@ def fit_constrained_members(
     seed: int,
     device: str = "cpu",
 ) -> list[FloorFit]:
-    """Fit one constrained SVM per bag, family, C and floor.
+    """Fit one constrained SVM per bag, family, C and floor; gives one result for each floor.
 
-    Parameters
-    ----------
-    X, positive, counts, kernel, families, Cs, tol, tally, n_jobs, report
-        As in `svmproba.bootstrap.members.fit_members`; every bag is reported twice, by its plain
-        SVMs and by its constrained ones.
-    floors : ndarray, shape (n_floors, 3)
-        Floors under the true positive rate, the true negative rate and the accuracy; 0 for none.
-    weight : ndarray, shape (n_samples,) or None
-        Multiplicity of each sample, beside those of the bags.
-    effort : {"fast", "default", "thorough"}
-        Convex problems to spend on one constrained SVM.
-    seed : int
-        Of the search.
-    device : str, default="cpu"
-        Where the plain SVMs are fitted, the constrained ones of large tables, and votes counted;
-        the search for the constrained ones of smaller tables runs on the CPU.
-
-    Returns
-    -------
-    list of FloorFit
-        One for each floor.
+    As `fit_members`, but weights are multiplicities, and every bag is reported twice, by its plain
+    SVMs and by its constrained ones. Floors (n_floors, 3) are those under the true positive rate,
+    the true negative rate and the accuracy, 0 for none. The search runs on the CPU but for large
+    tables.
     """
     signs = np.where(positive, 1.0, -1.0)
     masses = counts if weight is None else counts * weight

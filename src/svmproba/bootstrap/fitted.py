@@ -35,73 +35,29 @@ NO_GUARANTEE = "No guarantee: the threshold is where the model put it, and no ra
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedEnsemble:
-    r"""Members of a bootstrap ensemble, what they say out of bag, and how they decide.
-
-    Attributes
-    ----------
-    members : Members
-        Score functions of all members.
-    thetas : structured ndarray, shape (n_theta,)
-        Hyperparameter values.
-    duality_gap : ndarray, shape (n_theta, n_bootstraps)
-        Relative duality gap of every member.
-    counts : ndarray of uint8, shape (n_bootstraps, n_samples)
-        The bags.
-    n_redraws : int
-        Bags that were drawn again because they lacked a class.
-    places : ndarray of int, shape (n_samples,) or None
-        Which samples of the table these are; None: all.
-    positive : ndarray of bool, shape (n_samples,)
-        Which samples belong to the class of interest.
-    reliability, weights : ndarray, shape (n_theta,)
-        Mean out-of-bag measure, and the weights :math:`\rho` made of it.
-    score_scales : ndarray, shape (n_theta,)
-        Scales of the scores; infinite where all samples have about the same score.
-    oob_scores, oob_medians : ndarray, shape (n_theta, n_samples)
-        Mean score and upper median score over the bags that left a sample out.
-    oob_median : ndarray, shape (n_samples,)
-        Upper weighted median of these scores over bags and hyperparameter values.
-    vote_proba : ndarray, shape (n_samples,)
-        Out-of-bag mixture of the vote shares at the threshold 0.
-    vote_curve : RateCurve
-        Rates of the vote shares at many thresholds.
-    oob_proba : ndarray, shape (n_samples,) or None
-        Out-of-bag probabilities in force; None where they are not known at the threshold.
-    calibrator : link or None
-        Link from scores to probabilities; None: vote shares are the probabilities.
-    threshold : float or ndarray, shape (n_theta,)
-        Threshold of the scores, where a vote is counted.
-    proba_threshold : float
-        Probability from which on the class of interest is chosen.
-    jackknife : tuple of int and float, or None
-        Sign of the class and rate of a guarantee by jackknife+.
-    costs : dict of str to float, or None
-        Costs that decide.
-    guarantee : str
-        What is guaranteed, in one sentence.
-    """
+    """Members of a bootstrap ensemble, what they say out of bag, and how they decide."""
 
     members: Members
-    thetas: NDArray[Any]
-    duality_gap: Floats
-    counts: NDArray[np.uint8]
-    n_redraws: int
-    places: NDArray[np.int64] | None
-    positive: Bools
-    reliability: Floats
-    weights: Floats
-    score_scales: Floats
-    oob_scores: Floats
-    oob_medians: Floats
-    oob_median: Floats
-    vote_proba: Floats
-    vote_curve: RateCurve
-    oob_proba: Floats | None
-    calibrator: Any = None
-    threshold: float | Floats = 0.0
-    proba_threshold: float = 0.5
-    jackknife: tuple[int, float] | None = None
-    costs: dict[str, float] | None = None
+    thetas: NDArray[Any]  # (n_theta,), structured: hyperparameter values
+    duality_gap: Floats  # (n_theta, n_bootstraps), relative
+    counts: NDArray[np.uint8]  # (n_bootstraps, n_samples), the bags
+    n_redraws: int  # bags that were drawn again because they lacked a class
+    places: NDArray[np.int64] | None  # (n_samples,), of the samples in the table; None: all
+    positive: Bools  # (n_samples,), samples of the class of interest
+    reliability: Floats  # (n_theta,), mean out-of-bag measure
+    weights: Floats  # (n_theta,), made of it
+    score_scales: Floats  # (n_theta,); infinite where all samples have about the same score
+    oob_scores: Floats  # (n_theta, n_samples), mean over the bags that left a sample out
+    oob_medians: Floats  # (n_theta, n_samples), upper median over the same bags
+    oob_median: Floats  # (n_samples,), upper weighted median over these bags and all theta
+    vote_proba: Floats  # (n_samples,), out-of-bag mixture of the vote shares at the threshold 0
+    vote_curve: RateCurve  # rates of the vote shares at many thresholds
+    oob_proba: Floats | None  # (n_samples,), in force; None: not known at the threshold
+    calibrator: Any = None  # link from scores to probabilities; None: vote shares
+    threshold: float | Floats = 0.0  # of the scores, or one for each theta: where votes are counted
+    proba_threshold: float = 0.5  # from which on the class of interest is chosen
+    jackknife: tuple[int, float] | None = None  # sign of the class, guaranteed rate
+    costs: dict[str, float] | None = None  # costs that decide
     guarantee: str = NO_GUARANTEE
 
     @property
@@ -133,12 +89,10 @@ def settle_ensemble(
     n_jobs: int | None,
     device: str,
 ) -> FittedEnsemble:
-    """Weigh the hyperparameter values and summarise the out-of-bag scores.
+    """Weigh the hyperparameter values and summarise the out-of-bag scores of the samples X.
 
-    Members and training are as `svmproba.bootstrap.members.fit_members` gives them for the samples
-    X. ``spread(values, fill)`` puts values (..., n) of these samples at their places among all
-    samples given, and `fill` elsewhere. Vote shares are the probabilities of the result, and its
-    threshold is one half.
+    ``spread(values, fill)`` puts values (..., n) of these samples at their places among all samples
+    given, and `fill` elsewhere. The result decides by vote shares, at one half.
     """
     reliability = mean_reliability(training.reliability)
     rho = weights(reliability, epsilon)

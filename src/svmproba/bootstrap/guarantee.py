@@ -18,6 +18,7 @@ five.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from typing import Any
 
@@ -38,23 +39,12 @@ def order_statistic(n: int, rate: float, confidence: float) -> int:
     r"""Which smallest level of n samples may be the threshold, so that the rate is guaranteed.
 
     .. math::
-        k=\max\{k: P(\mathrm{Bin}(n,\,1-\tau)\le k-1)\le\delta\},\qquad 0\text{ if there is none,}
+        k=\max\{k: P(\mathrm{Bin}(n,\,1-\tau)\le k-1)\le\delta\},\qquad 0\text{ if there is none.}
 
-    with the rate :math:`\tau` and the confidence :math:`1-\delta`, both inside (0, 1). A threshold
-    at the k-th smallest level of n independent samples of a class keeps a share of at least
-    :math:`\tau` of that class, except with probability :math:`\delta` over those n samples [1]_. 0
-    where n is too small for the guarantee.
-
-    References
-    ----------
-    .. [1] X. Tong, Y. Feng and J. J. Li (2018). *Neyman-Pearson classification algorithms and NP
-       receiver operating characteristics*. Science Advances 4(2).
-
-    Examples
-    --------
-    >>> from svmproba.bootstrap.guarantee import order_statistic
-    >>> [order_statistic(n, rate=0.9, confidence=0.9) for n in (10, 22, 50, 100, 200)]
-    [0, 1, 2, 6, 15]
+    A threshold at the k-th smallest level of n independent samples of a class keeps a share of at
+    least the rate :math:`\tau` of that class, except with probability :math:`\delta`, one less the
+    confidence, over those samples (Tong, Feng and Li, "Neyman-Pearson classification algorithms and
+    NP receiver operating characteristics", Science Advances 4(2), 2018).
     """
     check_share("rate", rate)
     check_share("confidence", confidence)
@@ -62,15 +52,8 @@ def order_statistic(n: int, rate: float, confidence: float) -> int:
     return bisect_right(range(n), delta, key=lambda j: float(bdtr(j, n, 1 - rate)))
 
 
-def records_needed(rate: float, confidence: float) -> int:
-    r"""Fewest samples of the class that a guarantee needs, :math:`\lceil\ln\delta/\ln\tau\rceil`.
-
-    Examples
-    --------
-    >>> from svmproba.bootstrap.guarantee import records_needed
-    >>> records_needed(rate=0.9, confidence=0.9), records_needed(rate=0.99, confidence=0.95)
-    (22, 299)
-    """
+def samples_needed(rate: float, confidence: float) -> int:
+    r"""Fewest samples of a class that a guarantee needs, :math:`\lceil\ln\delta/\ln\tau\rceil`."""
     check_share("rate", rate)
     check_share("confidence", confidence)
     return max(1, math.ceil(math.log((1 - confidence) * _ROUNDING) / math.log(rate)))
@@ -79,27 +62,19 @@ def records_needed(rate: float, confidence: float) -> int:
 def guaranteed_level(
     levels: Floats, rate: float, confidence: float, name: str = "positive"
 ) -> float:
-    """Threshold at which a class keeps its rate with confidence.
+    """Threshold at which a class keeps its rate with confidence: the level of `order_statistic`.
 
-    The k-th smallest level, k from `order_statistic`. A sample keeps its class when its level is at
-    least that value; equal levels only raise the rate. Any number that orders the samples will do
-    as a level: a score, a median of scores, a probability; negated for the negative class. NaN, a
-    level that is not known, is left out. The guarantee is exact for independent samples that had no
-    part in the fit; too few of them (of the class `name`) are an error.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.guarantee import guaranteed_level
-    >>> guaranteed_level(np.arange(100.0), rate=0.9, confidence=0.9)
-    5.0
+    A level is any number that orders the samples, negated for the negative class; NaN is left out.
+    A sample keeps its class where its level is at least the threshold. The guarantee is exact for
+    independent samples that had no part in the fit; too few of them (of the class `name`) are an
+    error.
     """
     known = levels[~np.isnan(levels)]
     k = order_statistic(len(known), rate, confidence)
     if k == 0:
         raise ValueError(
             f"A rate of {rate:g} with confidence {confidence:g} needs at least "
-            f"{records_needed(rate, confidence)} {name} samples, got {len(known)}."
+            f"{samples_needed(rate, confidence)} {name} samples, got {len(known)}."
         )
     return float(np.partition(known, k - 1)[k - 1])
 
@@ -125,29 +100,15 @@ def jackknife_plus(
     .. math:: \#\{i: s_{-i}(x)<s_{-i}(x_i)\}\ge\tau\,(n+1).
 
     A new sample of the class is refused with probability at most :math:`2\alpha`, and in practice
-    about :math:`\alpha` [1]_. That is an average over training sets as well as new samples, not
-    a guarantee on this model. It asks that the samples of the class are exchangeable, that a score
-    :math:`v_b` depends on bag b alone, that bags are drawn with equal probabilities, and that the
-    number of bags is itself random, :math:`\mathrm{Bin}(\tilde B,(1-\frac1{N+1})^N)` with N
-    training samples of both classes. A fixed number of bags, scales that all bags share and bags
-    drawn again for want of a class are small breaches of that.
+    about :math:`\alpha`, on average over training sets (Kim, Xu and Barber, "Predictive inference
+    is free with the jackknife+-after-bootstrap", NeurIPS 33, 2020). It asks that the samples of the
+    class are exchangeable, that a score :math:`v_b` depends on bag b alone, that bags are drawn
+    with equal probabilities, and that the number of bags is itself random. A fixed number of bags,
+    scales that all bags share and bags drawn again for want of a class are small breaches of that.
 
-    Parameters
-    ----------
-    own : ndarray, shape (n,)
-        Scores :math:`s_{-i}(x_i)`; -inf, never above x, for a sample that is in every bag.
-    out_of_bag : ndarray of bool, shape (n, n_bootstraps)
-        Which bags left which training sample of the class out.
-    bag_scores_new : ndarray, shape (n_new, n_bootstraps)
-        Scores :math:`v_b(x)` of the new samples. Negate all scores for the negative class.
-    rate : float
-        The rate :math:`\tau`, inside (0, 1). Where the samples are so few that none could ever be
-        refused, it is an error.
-
-    References
-    ----------
-    .. [1] B. Kim, C. Xu and R. F. Barber (2020). *Predictive inference is free with the
-       jackknife+-after-bootstrap*. NeurIPS 33.
+    `own` (n,) holds :math:`s_{-i}(x_i)`, `out_of_bag` (n, n_bootstraps) which bags left out which
+    of these samples, `bag_scores_new` (n_new, n_bootstraps) the scores :math:`v_b(x)`; all negated
+    for the negative class.
     """
     check_share("rate", rate)
     refused_from = math.ceil(rate * (len(own) + 1) - 1e-9)
@@ -200,45 +161,38 @@ def state_guarantee(
     n: int,
     label: Any = None,
 ) -> str:
-    """Say in one sentence what is guaranteed, and under which assumption.
-
-    `n` is the number of records of the class that the rule used, `label` the label of that class;
-    None: it is called positive or negative, as `rate_name` is "tpr" or "tnr".
-
-    Examples
-    --------
-    >>> from svmproba.bootstrap.guarantee import state_guarantee
-    >>> print(state_guarantee("split", "tpr", 0.9, 0.95, 240, label="default"))
-    With confidence 95 %, at least 90 % of all future records of class 'default' will be recognised
-    as such; this is proven from 240 records of that class that were held out, provided that these
-    and future records are independent samples of the same population.
-    """
+    """Say in one sentence what n samples of a class guarantee, and under which assumption."""
     check_kind(kind)
     side = {"tpr": "the positive class", "tnr": "the negative class"}[rate_name]
-    group = f"records of {side}" if label is None else f"records of class {label!r}"
+    group = f"samples of {side}" if label is None else f"samples of class {label!r}"
     share, missed, sure = f"{100 * rate:.6g} %", 100 * (1 - rate), f"{100 * confidence:.6g} %"
-    same = "provided that these and future records are independent samples of the same population"
+    same = "provided that these and future samples are drawn independently from the same population"
     if kind is None:
         return (
             f"No guarantee: at the threshold at least {share} of the {n} {group} at hand are "
-            f"recognised; the rate among future records may be higher or lower."
+            f"recognised; the rate among future samples may be higher or lower."
         )
     if kind == "jackknife+":
         return (
-            f"On average over training samples, and so not for this model in particular, at most "
+            f"On average over training sets, and so not for this model in particular, at most "
             f"{min(100, 2 * missed):.6g} % of future {group} will be missed, in practice about "
-            f"{missed:.6g} %; this rests on the {n} training records of that class, {same}."
+            f"{missed:.6g} %; this rests on the {n} training samples of that class, {same}."
         )
     if kind == "oob":
         return (
             f"Approximately, with confidence {sure}, at least {share} of all future {group} will "
-            f"be recognised as such; this is estimated from the {n} training records of that "
+            f"be recognised as such; this is estimated from the {n} training samples of that "
             f"class by the members that were not trained on them, {same}, and not proven."
         )
     return (
         f"With confidence {sure}, at least {share} of all future {group} will be recognised as "
-        f"such; this is proven from {n} records of that class that were held out, {same}."
+        f"such; this is proven from {n} samples of that class that were held out, {same}."
     )
+
+
+def in_records(sentence: str) -> str:
+    """Put a sentence into the words of the command line; labels, in quotes, stay as they are."""
+    return re.sub(r"""('[^']*'|"[^"]*")|\bsamples\b""", lambda m: m[1] or "records", sentence)
 
 
 def check_kind(kind: str | None) -> None:

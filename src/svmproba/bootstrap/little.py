@@ -63,18 +63,10 @@ class Split(NamedTuple):
 
 
 def split_records(n: int, n_bootstraps: int, exponent: float, row_bytes: int) -> Split:
-    r"""Choose the size of the subsets and their number.
+    """Choose the size of the subsets and their number.
 
-    A fifth of the samples is held out, 50 000 at most. Subsets have :math:`n^\gamma` samples, 200
-    at least. There are as many as the table has room for, since the centre of the members is the
-    better the more samples were seen, but none gets fewer than 10 bags, and together they take
-    1 GiB at most.
-
-    Examples
-    --------
-    >>> from svmproba.bootstrap.little import split_records
-    >>> split_records(10**7, 500, 0.7, row_bytes=120)
-    Split(n_records=10000000, n_held_out=50000, n_subsets=50, subset_size=79433)
+    There are as many as the table has room for, since the centre of the members is the better the
+    more samples were seen, but none gets fewer than 10 bags, and together they take 1 GiB at most.
     """
     n_held_out = min(n // 5, MOST_HELD_OUT)
     rest = n - n_held_out
@@ -109,17 +101,10 @@ def draw_weights(
 
 
 def recentre(values: Floats, bags_of_subsets: list[int]) -> Floats:
-    r"""Move the members of every subset to the centre of all subsets.
+    r"""Move the members (n_C, n_bags, ...) of every subset to the centre of all subsets.
 
-    Values (n_C, n_bags, ...) are coefficients or intercepts, subset after subset. They become
-    :math:`\bar w+\sqrt{R/(R-1)}(w_{jr}-\bar w_j)`; the mean over each subset is :math:`\bar w`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.little import recentre
-    >>> recentre(np.array([[1.0, 3.0, 7.0, 9.0]]), [2, 2]).round(3)
-    array([[3.586, 6.414, 3.586, 6.414]])
+    They become :math:`\bar w+\sqrt{R/(R-1)}(w_{jr}-\bar w_j)`; the mean over each subset is
+    :math:`\bar w`.
     """
     ends = np.cumsum(bags_of_subsets)[:-1]
     parts = np.split(values, ends, axis=1)
@@ -150,24 +135,9 @@ def fit_little_members(
 ) -> tuple[Members, Training, int]:
     """Fit one SVM per bag, family and C on the subsets, and measure them on the samples held out.
 
-    Parameters
-    ----------
-    X, positive, weight
-        Samples in random order, those held out first, then the subsets, ``split.n_drawn`` in all;
-        which of them belong to the class of interest; their factors on C, or None.
-    split, n_bootstraps
-        How the samples are taken apart, and the number of bags of all subsets.
-    kernel, families, Cs, tol, tally, n_jobs, report, device
-        As in `svmproba.bootstrap.members.fit_members`; the tally is of the samples held out.
-
-    Returns
-    -------
-    members : Members
-        Their score functions, moved to the common centre.
-    training : Training
-        Gaps of the members before they were moved, votes and reliabilities of the moved ones.
-    n_redraws : int
-        Bags that were drawn again because they lacked a class.
+    As `fit_members`; X holds the ``split.n_drawn`` samples in random order, those held out first,
+    then the subsets. Gaps are those of the members before they were moved to the common centre.
+    Gives the number of bags that were drawn again, too.
     """
     n_held = split.n_held_out
     held, unseen = X[:n_held], np.zeros((n_bootstraps, n_held), np.uint8)

@@ -24,15 +24,11 @@ FEW_RECORDS = 16
 
 
 class Family(NamedTuple):
-    """Hyperparameter values that differ in C only.
-
-    `gamma` is NaN for a kernel without it; `factors` are those on C of the other class and of the
-    class of interest.
-    """
+    """Hyperparameter values that differ in C only."""
 
     kernel: str
-    gamma: float
-    factors: tuple[float, float] = (1.0, 1.0)
+    gamma: float  # NaN for a kernel without it
+    factors: tuple[float, float] = (1.0, 1.0)  # on C, of the other class and that of interest
 
     def weight(self, weight: Floats | None, positive: NDArray[np.bool_]) -> Floats | None:
         """Factor on C for each sample; None where all are one."""
@@ -43,34 +39,20 @@ class Family(NamedTuple):
 
 
 class Members(NamedTuple):
-    """Score functions of all members.
+    """Score functions of all members; hyperparameter values are ordered by family, then by C."""
 
-    Hyperparameter values are ordered by family, then by C.
-
-    Attributes
-    ----------
-    feature_maps : list of FeatureMap
-        Maps from samples to rows, one for each family; families of one kernel and gamma share it.
-    columns : list of ndarray, each of shape (n_rows_of_the_map, n_C * n_bootstraps)
-        Coefficients, one column per member: a sparse table times columns needs no copy of them.
-    intercept : ndarray, shape (n_theta, n_bootstraps)
-        Intercepts.
-    mean_columns : list of ndarray, each of shape (n_rows_of_the_map, n_C)
-        Mean of the coefficients over the bags.
-    """
-
-    feature_maps: list[FeatureMap]
-    columns: list[Floats]
-    intercept: Floats
-    mean_columns: list[Floats]
+    feature_maps: list[FeatureMap]  # one for each family; those of one kernel and gamma share it
+    columns: list[Floats]  # (n_rows_of_the_map, n_C * n_bootstraps) each, one column per member
+    intercept: Floats  # (n_theta, n_bootstraps)
+    mean_columns: list[Floats]  # (n_rows_of_the_map, n_C) each, means over the bags
 
 
 class Training(NamedTuple):
-    """What is known of the members from their training, see `fit_members`."""
+    """What is known of the members from their training."""
 
-    gap: Floats
-    twice_votes: Floats
-    reliability: Floats
+    gap: Floats  # (n_theta, n_bootstraps), relative duality gaps
+    twice_votes: Floats  # (n_theta, n_samples), out of bag
+    reliability: Floats  # (n_theta, n_bootstraps)
 
 
 def fit_members(
@@ -90,34 +72,10 @@ def fit_members(
 ) -> tuple[Members, Training]:
     """Fit one SVM per bag, family and C.
 
-    Parameters
-    ----------
-    X, positive, counts
-        Samples (or their kernel matrix), which of them belong to the class of interest, and the
-        bags (n_bootstraps, n_samples).
-    kernel : dict
-        Arguments of `svmproba.solvers.features.fit_features` other than kernel and gamma.
-    families, Cs
-        Kernels, gammas and class weights, those of one kernel and gamma one after the other; values
-        of C of each, increasing.
-    weight : ndarray, shape (n_samples,) or None
-        Factor on C for each sample.
-    tol : float
-        Relative duality gap to reach.
-    tally : callable
-        ``tally(scores, counts)`` of a block of bags, see `svmproba.bootstrap.votes.tally_block`.
-    n_jobs, device
-        Number of jobs, and where to compute.
-    report : callable
-        ``report(n_bags)`` is called when so many more bags of one family are done.
-
-    Returns
-    -------
-    members : Members
-        Their score functions.
-    training : Training
-        Relative duality gaps (n_theta, n_bootstraps), twice the out-of-bag votes
-        (n_theta, n_samples) and reliabilities (n_theta, n_bootstraps).
+    `kernel` holds the arguments of `fit_features` other than kernel and gamma. Families of one
+    kernel and gamma stand one after the other. ``tally(scores, counts)`` measures a block of bags,
+    see `svmproba.bootstrap.votes.tally_block`; ``report(n)`` is called when n more bags of a family
+    are done.
     """
     signs = np.where(positive, 1.0, -1.0)
     feature_maps, columns, means, fits = [], [], [], []
@@ -146,10 +104,7 @@ def fit_members(
 def family_rows(
     families: Sequence[Family], X: Rows, kernel: dict[str, Any], factored: bool = False
 ) -> Iterator[tuple[Family, FeatureMap, Any]]:
-    """Yield each family with its feature map and the rows of the training samples.
-
-    Neighbouring families of one kernel and gamma get the same map and rows.
-    """
+    """Yield each family, its feature map and training rows, which neighbours may share."""
     kernel = {**kernel, "factored": factored}
     before: tuple[str, float] | None = None
     for family in families:
@@ -187,12 +142,12 @@ def transformed(members: Members, X: Rows) -> Iterator[Rows]:
     """Yield the rows of samples for each family; a map that neighbours share works once."""
     before = None
     for feature_map in members.feature_maps:
-        if before is None or not _equal(feature_map, before):
+        if before is None or not same_map(feature_map, before):
             before, rows = feature_map, feature_map.transform(X)
         yield rows
 
 
-def _equal(one: FeatureMap, other: FeatureMap) -> bool:
+def same_map(one: FeatureMap, other: FeatureMap) -> bool:
     """Whether two maps are known to be the same; a model file keeps their arrays, not the map."""
     same = one.kernel == other.kernel and not _differ(one.gamma, other.gamma)
     return same and all(getattr(one, name) is getattr(other, name) for name in _MAP_ARRAYS)
@@ -207,10 +162,7 @@ def _products(members: Members, X: Rows) -> Iterator[Floats]:
 
 
 def member_scores(members: Members, X: Rows) -> Floats:
-    r"""Scores :math:`f_{\theta,b}(x)` of all members, shape (n_samples, n_theta, n_bootstraps).
-
-    The samples must be few enough for the result to fit in memory, see `score_blocks`.
-    """
+    r"""Scores :math:`f_{\theta,b}(x)` of all members, shape (n_samples, n_theta, n_bootstraps)."""
     parts = list(_products(members, X))
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     scores += members.intercept
@@ -218,10 +170,7 @@ def member_scores(members: Members, X: Rows) -> Floats:
 
 
 def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
-    """Vote shares (n_samples, n_theta) of all members at thresholds (n_theta, 1) or (1, 1).
-
-    As `svmproba.bootstrap.votes.vote_shares` gives them for `member_scores`.
-    """
+    """Vote shares (n_samples, n_theta) of all members at thresholds (n_theta, 1) or (1, 1)."""
     if X.shape[0] <= FEW_RECORDS:
         return vote_shares(member_scores(members, X), threshold)
     n_theta, n_bags = members.intercept.shape
@@ -233,11 +182,7 @@ def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
 
 
 def mean_scores(members: Members, X: Rows) -> Floats:
-    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)`, shape (n_samples, n_theta).
-
-    Scores are linear in the rows of the feature map, so that the mean over the bags costs as much
-    as one member.
-    """
+    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)`, (n_samples, n_theta); costs one member."""
     pairs = zip(transformed(members, X), members.mean_columns, strict=True)
     parts = [rows @ columns for rows, columns in pairs]
     return np.concatenate(parts, axis=1) + members.intercept.mean(axis=1)

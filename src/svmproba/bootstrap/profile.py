@@ -32,33 +32,19 @@ N_BLOCKS, N_SAMPLED = 16, 1000
 class Profile(NamedTuple):
     """Scores of some samples, summarised over the bags that count for each of them.
 
-    Attributes
-    ----------
-    mean, medians : ndarray, shape (n_theta, n_samples)
-        Mean score, and upper median of the scores of each hyperparameter value alone.
-    median : ndarray, shape (n_samples,)
-        Upper weighted median of all scores: the largest value that scores of weight at least one
-        half reach. The mixture of votes calls the sample positive exactly at the thresholds below
-        it.
-    hits : ndarray of int, shape (2, n_thresholds)
-        Samples of the negative and of the positive class called positive at each threshold.
-    squares : ndarray, shape (2, n_thresholds)
-        Sum of squared errors of the vote share within either class at each threshold.
+    The upper weighted median is the largest value that scores of weight at least one half reach:
+    the mixture of votes calls the sample positive exactly at the thresholds below it.
     """
 
-    mean: Floats
-    medians: Floats
-    median: Floats
-    hits: NDArray[np.int64]
-    squares: Floats
+    mean: Floats  # (n_theta, n_samples)
+    medians: Floats  # (n_theta, n_samples), upper medians
+    median: Floats  # (n_samples,), upper weighted median of all scores
+    hits: NDArray[np.int64]  # (2, n_thresholds), negative and positive samples called positive
+    squares: Floats  # (2, n_thresholds), summed squared errors of the vote share by class
 
 
 def _cells(thresholds: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Equal cells over the inner thresholds: where the search starts in each; grid of cells.
-
-    A score finds its place between the thresholds from its cell in a step or two, where a binary
-    search would guess wrongly at every step.
-    """
+    """Equal cells over the thresholds: a score finds its place from its cell in a step or two."""
     inner = thresholds[1:-1]
     if len(inner) < 2:
         return np.zeros(1, dtype=np.int64), np.zeros(2)
@@ -138,15 +124,10 @@ def scales_and_thresholds(
 ) -> tuple[Floats, Floats]:
     r"""Typical size of the scores at each hyperparameter value, and thresholds worth looking at.
 
-    Both are read from at most 200 training samples, evenly spaced among all.
-
-    Returns
-    -------
-    scales : ndarray, shape (n_theta,)
-        Median :math:`\sigma_\theta` of :math:`|f_{\theta,b}(x_i)|` over the bags b and the samples
-        i that b left out; 1 where all scores are 0 or no sample was left out.
-    thresholds : ndarray, shape (n_thresholds,)
-        Increasing: zero, the typical scores of samples evenly spaced by rank, and both ends.
+    Both are read from at most 200 training samples, evenly spaced among all. Scales (n_theta,) are
+    the medians of :math:`|f_{\theta,b}(x_i)|` over the bags b and the samples i that b left out, 1
+    where there are none. Thresholds increase: zero, typical scores evenly spaced by rank, and both
+    ends.
     """
     n = X.shape[0]
     pilots = np.unique(np.linspace(0, n - 1, min(n, N_PILOTS)).astype(np.intp))
@@ -167,16 +148,8 @@ def scales_and_thresholds(
 def scales_of_varying(scales: Floats, mean: Floats) -> Floats:
     """Scales, infinite where all samples have about the same mean out-of-bag score.
 
-    Members of such a hyperparameter value are constant up to their tolerance. What is left of
-    their out-of-bag scores tells which bags left a sample out, and with them its label: bags
-    without a sample lean to the other class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.profile import scales_of_varying
-    >>> scales_of_varying(np.ones(2), np.array([[-1.0, 1.0, np.nan], [-1.0, -1.001, np.nan]]))
-    array([ 1., inf])
+    Members of such a hyperparameter value are constant up to their tolerance. What is left of their
+    out-of-bag scores tells which bags left a sample out, and with them its label.
     """
     known = mean[:, ~np.isnan(mean).any(axis=0)]
     if not known.size:

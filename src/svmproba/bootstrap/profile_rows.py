@@ -14,17 +14,14 @@ _NEAR = 0.25
 
 @njit(**JIT)
 def upper_median(values, weights, size, need, spare, spare_weights):
-    """Largest value that values of weight `need` reach; spares are (2, at least size).
-
-    Every value is written to both sides and kept on one: a branch would be guessed wrongly half of
-    the time.
-    """
+    """Largest value that values of weight `need` reach; spares are (2, at least size)."""
     low, high = 0, 1
     while True:
         pivot = values[size // 2]
         n_above, n_below, above, below, total = 0, 0, 0.0, 0.0, 0.0
         for place in range(size):
             value, weight = values[place], weights[place]
+            # Written to both sides, kept on one: a branch would be guessed wrongly half the time.
             spare[high, n_above] = value
             spare_weights[high, n_above] = weight
             spare[low, n_below] = value

@@ -89,22 +89,13 @@ def mean_reliability(values: Floats) -> Floats:
 
 
 def weights(reliability: Floats, epsilon: float) -> Floats:
-    r"""Weights :math:`\rho_\theta` of the hyperparameter values, from their mean reliability.
+    r"""Weights of the hyperparameter values, from their mean reliability.
 
     .. math::
         J=\{\theta: r_\theta\ge\max_l r_l-\varepsilon\},\qquad
         \rho_\theta=\frac{r_\theta 1\{\theta\in J\}}{\sum_{l\in J}r_l}.
 
     Uniform if no reliability is positive or none is defined.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.reliability import weights
-    >>> weights(np.array([0.6, 0.9, 0.9]), epsilon=np.inf)
-    array([0.25 , 0.375, 0.375])
-    >>> weights(np.array([0.6, 0.9, 0.9]), epsilon=0.0)
-    array([0. , 0.5, 0.5])
     """
     if np.isnan(reliability).any():
         return np.full(len(reliability), 1 / len(reliability))

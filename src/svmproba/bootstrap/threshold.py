@@ -24,33 +24,19 @@ HAIR = 1e-11
 
 
 class RateCurve(NamedTuple):
-    """What every threshold costs and gains, arrays of one shape.
-
-    A sample is called positive above the threshold; thresholds increase. `tpr` and `tnr` are the
-    rates of the classes, `mse_plus` and `mse_minus` the mean squared errors of the probability
-    within them.
-    """
+    """Rates and errors at increasing thresholds; a sample is called positive above one."""
 
     threshold: Floats
     tpr: Floats
     tnr: Floats
-    mse_plus: Floats
+    mse_plus: Floats  # mean squared error of the probability within the class
     mse_minus: Floats
 
 
 def level_for_rate(levels: Floats, rate: float) -> float:
-    r"""Level that a share of the samples of one class reaches, the paper's closed form.
+    r"""Level :math:`m_{[\lceil\tau n\rceil]}` of the n in decreasing order, reached by a share.
 
-    With :math:`m_{[1]}\ge m_{[2]}\ge\dots` the levels, larger meaning more of the class, and
-    :math:`k=\lceil\tau n\rceil`, it is :math:`m_{[k]}`; infinite for :math:`k=0`. A threshold just
-    below it reaches the rate :math:`\tau`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.threshold import level_for_rate
-    >>> level_for_rate(np.array([0.4, -0.2, -0.5]), 0.5)
-    -0.2
+    The paper's closed form; infinite for a rate of 0. A threshold just below it reaches the rate.
     """
     k = int(np.ceil(rate * len(levels) - 1e-9))
     if k <= 0:
@@ -59,10 +45,7 @@ def level_for_rate(levels: Floats, rate: float) -> float:
 
 
 def rates_at_threshold(levels: Floats, positive: Bools, threshold: float) -> tuple[float, float]:
-    """Share of the positive samples above the threshold, and of the negative ones not above it.
-
-    A level of NaN is not counted; a class without samples has the rate NaN.
-    """
+    """Share of positives above it, and of negatives not above it; levels of NaN do not count."""
     known = ~np.isnan(levels)
     above, below = levels[known & positive] > threshold, levels[known & ~positive] <= threshold
     return (
@@ -99,32 +82,10 @@ def threshold_for_rate(
 ) -> float:
     """Threshold of the levels that gives a class its rate; a sample is called positive above it.
 
-    Parameters
-    ----------
-    levels, positive : ndarray, shape (n,)
-        Levels of samples of both classes, NaN for one that is not to be counted, and their labels.
-    sign, rate
-        Whose rate it is, 1 for the class of interest and -1 for the other one; the rate.
-    neutral : float
-        The threshold in force if no rate is asked for.
-    exceed : bool
-        Whether the threshold only moves in favour of the class, away from `neutral`.
-    confidence : float or None
-        None: the rate is reached on these samples. A number: the order statistic that guarantees
-        the rate on new samples, see `svmproba.bootstrap.guarantee.guaranteed_level`.
-    hair : float, default=0.0
-        Share of the largest level by which the threshold keeps away from the sample that sets it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.threshold import threshold_for_rate
-    >>> levels, positive = np.array([0.4, -0.2, -0.5, -0.9]), np.array([True, True, True, False])
-    >>> wish = {"sign": 1, "neutral": 0.0, "exceed": True}
-    >>> round(threshold_for_rate(levels, positive, rate=1.0, **wish), 6)
-    -0.5
-    >>> threshold_for_rate(levels, positive, rate=0.3, **wish)
-    0.0
+    The class is that of interest for `sign` 1, the other one for -1; a level of NaN is not counted.
+    With `exceed` the threshold only moves in favour of the class, away from `neutral`. With a
+    confidence, the rate is guaranteed on new samples, see `guaranteed_level`; else it is reached on
+    these. The threshold keeps away from the sample that sets it by `hair` times the largest level.
     """
     of_class = levels[(positive == (sign > 0)) & ~np.isnan(levels)]
     name = "positive" if sign > 0 else "negative"
@@ -140,10 +101,7 @@ def threshold_for_rate(
 
 
 def calibrated_curve(P: Floats, positive: Bools) -> RateCurve:
-    """Rates at thresholds of calibrated probabilities, whose errors do not depend on the threshold.
-
-    At most 201 thresholds, just below probabilities evenly spaced by rank; NaN is not counted.
-    """
+    """Rates at 201 thresholds at most, just below probabilities evenly spaced by rank."""
     known = ~np.isnan(P)
     P, positive = P[known], positive[known]
     spaced = np.quantile(P, np.linspace(0, 1, MAX_THRESHOLDS), method="lower") if len(P) else P

@@ -37,13 +37,6 @@ def vote_shares(
     Scores are (n_samples, n_theta, n_bootstraps), or (..., n_bootstraps) where all bags count;
     `left_out` (n_samples, n_bootstraps) tells which bags count for which sample. Gives
     (n_samples, n_theta) or (...), NaN for a sample for which no bag counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.bootstrap.votes import vote_shares
-    >>> vote_shares(np.array([[0.3, -1.0, 0.0, 2.0], [-1.0, -2.0, -0.1, -3.0]]))
-    array([0.625, 0.   ])
     """
     twice, n_bags = twice_votes(scores, threshold), scores.shape[-1]
     n_counted: Any = n_bags
@@ -80,11 +73,7 @@ def _count_votes(
 
 
 def product_vote_shares(products: Floats, intercept: Floats, thresholds: Floats) -> Floats:
-    """Vote shares (n_samples, n_theta) as `vote_shares` gives them for products + intercept.
-
-    Products are (n_samples, n_theta, n_bootstraps), intercepts (n_theta, n_bootstraps), thresholds
-    (n_theta,). One pass, and the same result to the last bit.
-    """
+    """`vote_shares` of products (n_samples, n_theta, n_bootstraps) + intercept, in one pass."""
     twice = np.empty(products.shape[:2], dtype=np.int64)
     _count_votes(products, intercept, thresholds, twice)
     return twice / (2 * products.shape[2])
@@ -109,24 +98,10 @@ def tally_block(
 ) -> tuple[Floats, Floats]:
     """Count the out-of-bag votes of a block of bags and measure its members.
 
-    Parameters
-    ----------
-    scores : ndarray or tensor, shape (n_bags, n_theta, n_samples)
-        Scores of the members on the training samples.
-    counts : ndarray or tensor of unsigned integers, shape (n_bags, n_samples)
-        The bags.
-    positive : ndarray of bool, shape (n_samples,)
-        Which samples belong to the class of interest.
-    measure : str
-        Reliability measure, one of `svmproba.bootstrap.reliability.MEASURES`.
-
-    Returns
-    -------
-    twice_votes : ndarray, shape (n_theta, n_samples)
-        Twice the out-of-bag votes for the class of interest, summed over the bags. Whole numbers,
-        so that the sum over blocks is the same for every block size.
-    reliability : ndarray, shape (n_theta, n_bags)
-        Reliability of every member, NaN where undefined.
+    Scores are (n_bags, n_theta, n_samples), counts (n_bags, n_samples), arrays or tensors. Gives
+    twice the votes for the class of interest (n_theta, n_samples), summed over the bags: whole
+    numbers, so that sums over blocks do not depend on the blocks. And reliabilities (n_theta,
+    n_bags).
     """
     if not isinstance(scores, np.ndarray):
         from svmproba.bootstrap.on_device import tally_tensors
@@ -141,10 +116,7 @@ def tally_block(
 
 
 def out_of_bag_shares(twice_votes: Floats, counts: NDArray[np.unsignedinteger]) -> Floats:
-    """Vote shares (n_theta, n_samples) over the bags that left a sample out, from twice the votes.
-
-    NaN for a sample that is in every bag.
-    """
+    """Out-of-bag vote shares (n_theta, n_samples) from twice the votes; NaN if in every bag."""
     n_left_out = len(counts) - np.count_nonzero(counts, axis=0)
     shares = np.full(twice_votes.shape, np.nan)
     np.divide(twice_votes, 2 * n_left_out, out=shares, where=n_left_out > 0)

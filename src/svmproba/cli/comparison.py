@@ -30,16 +30,13 @@ LABELS = {
 
 
 class MethodResult(NamedTuple):
-    """Out-of-fold probabilities of the class of interest by one method, and their summary.
-
-    `seconds` are those of fits and predictions; methods that share a fit each count all of it.
-    """
+    """Out-of-fold probabilities of the class of interest by one method, and their summary."""
 
     method: str
     proba: Floats
     summary: Summary
     log_loss: float
-    seconds: float
+    seconds: float  # of fits and predictions; methods that share a fit each count all of it
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON, without the probabilities."""
@@ -88,10 +85,7 @@ def compare_methods(
     seed: int = 0,
     report: Callable[[str], None] = lambda said: None,
 ) -> list[MethodResult]:
-    """Measure the methods by stratified folds, the same for all.
-
-    `report` is called after each fit with what was fitted.
-    """
+    """Measure the methods by the same stratified folds; `report` is told what was fitted."""
     y = (task.y == task.positive).astype(np.int64)
     smallest = int(min(y.sum(), len(y) - y.sum()))
     if smallest < 2 * n_folds:

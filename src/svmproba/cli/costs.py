@@ -31,14 +31,7 @@ class Costs:
 
 
 def parse_costs(text: str | None) -> Costs | None:
-    """Read ``fn=500,fp=20``; ``tp`` and ``tn`` are optional.
-
-    Examples
-    --------
-    >>> from svmproba.cli.costs import parse_costs
-    >>> parse_costs("fn=500,fp=20")
-    Costs(fn=500.0, fp=20.0, tp=0.0, tn=0.0)
-    """
+    """Read ``fn=500,fp=20``; ``tp`` and ``tn`` are optional."""
     if text is None:
         return None
     found: dict[str, float] = {}

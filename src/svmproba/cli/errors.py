@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import signal
@@ -13,6 +12,8 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
+
+from svmproba._json import plain
 
 #: Exit codes, explained in `EXIT_CODES`.
 OK, FAILED, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
@@ -86,11 +87,7 @@ class Messages:
 def conduct(
     work: Callable[[Messages], Outcome], *, as_json: bool = False, debug: bool = False
 ) -> int:
-    """Run ``work(messages)`` and return the exit code; every error becomes one line.
-
-    With `as_json` the outcome, or the error, is printed as one JSON object on standard output; with
-    `debug` errors are raised instead.
-    """
+    """Run ``work(messages)`` and return the exit code; errors become one line, unless `debug`."""
     messages = Messages(as_json)
     try:
         try:
@@ -133,31 +130,13 @@ def explain(error: Exception) -> tuple[str, int]:
 
 
 def in_options(text: str) -> str:
-    """Replace parameters of the library by options of the command line.
-
-    Examples
-    --------
-    >>> from svmproba.cli.errors import in_options
-    >>> in_options("n_bootstraps=20 is small. Fit with calibration='auto'.")
-    '--bootstraps 20 is small. Fit with --calibration auto.'
-    """
+    """Replace parameters of the library by options: n_bootstraps=20 becomes --bootstraps 20."""
     return _PARAMETER.sub(lambda found: _OPTIONS[found[1]] + found[3], text)
 
 
 def to_json(found: Any) -> str:
     """Write JSON, with NumPy scalars as numbers and NaN and infinity as null."""
     return json.dumps(plain(found), ensure_ascii=False, allow_nan=False)
-
-
-def plain(found: Any) -> Any:
-    """Turn NumPy scalars into Python's, tuples into lists, and NaN and infinity into None."""
-    if isinstance(found, dict):
-        return {str(key): plain(value) for key, value in found.items()}
-    if isinstance(found, (list, tuple)):
-        return [plain(value) for value in found]
-    if hasattr(found, "item"):
-        found = found.item()
-    return None if isinstance(found, float) and not math.isfinite(found) else found
 
 
 def silence_standard_output() -> None:
@@ -172,10 +151,7 @@ class Terminated(SystemExit):
 
 @contextlib.contextmanager
 def handled_signals() -> Iterator[Callable[[], None]]:
-    """Raise KeyboardInterrupt for Ctrl-C, and `Terminated` for SIGTERM, while the context lasts.
-
-    Yields a callable that raises again an exception that a finaliser or a callback swallowed.
-    """
+    """Raise KeyboardInterrupt or `Terminated` on signals; yields a check that raises it again."""
     raised: list[BaseException] = []
 
     def note(signum: int, frame: object) -> None:
@@ -207,10 +183,7 @@ def handled_signals() -> Iterator[Callable[[], None]]:
 
 @contextlib.contextmanager
 def library_warnings_to(messages: Messages) -> Iterator[None]:
-    """Print warnings of the libraries without file name and source line.
-
-    A warning that differs from an earlier one in its numbers alone is not repeated.
-    """
+    """Print warnings of libraries, without source lines; once if they differ in numbers alone."""
     kinds: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:

@@ -87,19 +87,9 @@ class UnseenCells:
 class Scorer:
     """Turns chunks of a table into chunks of probabilities and decisions.
 
-    Parameters
-    ----------
-    model, about : Pipeline and dict
-        Saved by ``svmproba fit``.
-    table : TableFile
-        The table to score.
-    keep : sequence of str, default=()
-        Columns to copy; lists with commas, too.
-    interval, confidence
-        As in ``predict_proba_interval``.
-    strict, lenient : bool, default=False
-        Strict: an unknown category is an error. Lenient: neither a cell that is not a number nor
-        a column that has only unknown categories is an error.
+    The model and `about` were saved by ``svmproba fit``; `keep` are columns to copy. Strict: an
+    unknown category is an error. Lenient: neither a cell that is not a number nor a column that has
+    only unknown categories is one.
     """
 
     def __init__(

@@ -35,27 +35,14 @@ COLUMNS_LISTED = 40
 
 @dataclass(frozen=True)
 class Task:
-    """Records of two classes.
+    """Records of two classes."""
 
-    Attributes
-    ----------
-    X : pandas DataFrame of n records
-        Numbers as float64, categories as text; missing cells are NaN.
-    y : ndarray of shape (n,)
-        Labels: integers where all are integers, else text.
-    positive, negative : str or int
-        The class of interest, and the other.
-    plan : list of Column
-    held_out : ndarray of int
-        Places of records that are kept for a guarantee: nothing is learned from them.
-    """
-
-    X: pd.DataFrame
-    y: NDArray[Any]
-    positive: Any
+    X: pd.DataFrame  # numbers as float64, categories as text; missing cells are NaN
+    y: NDArray[Any]  # (n,), integers where all are integers, else text
+    positive: Any  # label of the class of interest
     negative: Any
     plan: list[Column]
-    held_out: NDArray[np.intp]
+    held_out: NDArray[np.intp]  # places of records for a guarantee: nothing is learned from them
 
     @property
     def kept(self) -> NDArray[np.intp]:
@@ -132,7 +119,7 @@ def read_labels(whole: WholeTable, target: str, messages: Messages, positive: st
     _warn_of_missing(whole, target, present, messages)
     names: list[Any] = sorted(counts)
     y = np.asarray(words.drop_null().to_pylist())
-    if all(_is_whole(name) for name in names):
+    if all(name.lstrip("-").isdecimal() and str(int(name)) == name for name in names):
         y, names = y.astype(np.int64), sorted(int(name) for name in names)
     chosen = _choose_positive(names, positive, messages)
     return Labels(y, names[chosen], names[1 - chosen], present)
@@ -153,10 +140,6 @@ def _found(counts: dict[str, int]) -> str:
     return f"it has {len(counts)}: {', '.join(listed)}{more}"
 
 
-def _is_whole(word: str) -> bool:
-    return word.lstrip("-").isdecimal() and str(int(word)) == word
-
-
 def _choose_positive(names: list[Any], positive: str | None, messages: Messages) -> int:
     if positive is None:
         messages.note(f"class of interest: {names[1]!r}, the larger label (--positive chooses)")
@@ -175,11 +158,7 @@ def read_labelled(
     messages: Messages,
     frame: Callable[[Chunk], pd.DataFrame],
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
-    """Read records with labels for a saved model.
-
-    `frame` makes the model's columns of a chunk of the table. Returns a DataFrame of these columns
-    and the labels, as the model has them.
-    """
+    """Read the columns of a saved model, `frame` of each chunk, and the labels as it has them."""
     target = about["target"]
     used = [column["name"] for column in about["columns"] if column["role"] != DROPPED]
     check_needed([*used, target], table)

@@ -16,8 +16,8 @@ from svmproba.cli.errors import InputError, in_options
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.estimators._progress import listening
-from svmproba.estimators._setting import check_class_weights
-from svmproba.estimators._validation import check_kernels
+from svmproba.estimators.ensemble.setting import check_class_weights
+from svmproba.estimators.input.parameters import check_kernels
 from svmproba.preparation.preprocessing import make_preprocessor
 
 #: Share of either class that ``guarantee="split"`` holds out.
@@ -71,8 +71,7 @@ def train(
 ) -> Pipeline:
     """Fit a pipeline of the steps ``columns`` (a ColumnTransformer) and ``svm``.
 
-    Records held out take no part, not even in the preprocessing: otherwise the guarantee would not
-    hold. `advance` is called after every block of bags with their number.
+    Records held out take no part, not even in the preprocessing: the guarantee would not hold.
     """
     common: dict[str, Any] = {
         "n_bootstraps": n_bootstraps,

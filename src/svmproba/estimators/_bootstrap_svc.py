@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba.bootstrap.members import Members, Training, fit_members
-from svmproba.estimators._calibration import with_calibration
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
-from svmproba.estimators._ensemble_classifier import EnsembleClassifier
-from svmproba.estimators._little_bootstraps import fit_little, is_little
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._setting import Setting, set_up
-from svmproba.estimators._validation import explain_names_of_svc
+from svmproba.estimators.ensemble.calibration import with_calibration
+from svmproba.estimators.ensemble.classifier import EnsembleClassifier
+from svmproba.estimators.ensemble.little_bootstraps import fit_little, is_little
+from svmproba.estimators.ensemble.setting import Setting, set_up
+from svmproba.estimators.input.parameters import stores_parameters
 
 
 @document_parameters
@@ -57,10 +57,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (2,)
-        Labels, sorted.
-    pos_label_ : label
-        The class of interest.
+    {classes_, pos_label_}
     thetas_ : structured ndarray, shape (n_theta,)
         The hyperparameter values, fields "C", "gamma" (NaN for kernels without it), "kernel" and
         "class_weight" (factor of the class of interest divided by that of the other class): by
@@ -101,8 +98,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         Threshold of the scores; 0 unless `with_rate` moved it.
     proba_threshold_ : float
         Threshold of the probabilities; one half unless `with_rate` or `with_costs` moved it.
-    costs_ : dict of str to float, or None
-        The costs of `with_costs` that decide, by the names of its arguments.
+    {costs_}
     guarantee_ : str
         What is guaranteed of the rates on new samples, in one sentence.
     oob_records_ : ndarray of int, shape (n_held_out,), or None
@@ -113,10 +109,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         The members and all other arrays of the fit, see `svmproba.bootstrap.fitted`.
     n_subsets_, subset_size_ : int
         With ``resample="blb"``, how many subsets there are, and their size.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns, where X has string names.
+    {n_features_in_, feature_names_in_}
 
     Notes
     -----
@@ -158,7 +151,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     True
     """
 
-    @explain_names_of_svc
+    @stores_parameters
     def __init__(
         self,
         Cs: ArrayLike | None = None,
@@ -181,26 +174,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.kernel = kernel
-        self.gammas = gammas
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_bootstraps = n_bootstraps
-        self.resample = resample
-        self.subset_exponent = subset_exponent
-        self.epsilon = epsilon
-        self.reliability = reliability
-        self.calibration = calibration
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.tol = tol
-        self.n_components = n_components
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    ) -> None: ...
 
     @with_callbacks
     def fit(
@@ -217,19 +191,20 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         y : array-like, shape (n_samples,)
             Labels, two classes with at least two samples each; of dask and partitioned as X if X
             is.
-        sample_weight : array-like, shape (n_samples,), optional
-            Factor on C for each sample; a sample of weight 0 counts as absent.
+        {sample_weight}
 
         Returns
         -------
         self : BootstrapSVC
             Fitted estimator.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, little=is_little(self))
         return self
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        if is_little(self):
+    def _fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, little: bool = False
+    ) -> None:
+        if little:
             setting, members, training = fit_little(self, X, y, sample_weight)
             self.n_subsets_, self.subset_size_ = setting.subsets
         else:

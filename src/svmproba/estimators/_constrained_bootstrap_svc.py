@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
-from svmproba.estimators._constrained_svc import FLOORS
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
+from svmproba.estimators._floors import FLOORS, check_floor
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._setting import set_up
-from svmproba.estimators._validation import check_number, check_option, explain_names_of_svc
+from svmproba.estimators.ensemble.setting import set_up
+from svmproba.estimators.input.parameters import check_option, stores_parameters
 from svmproba.solvers.constrained.single import EFFORT
 
 
@@ -83,7 +83,9 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     (569, 2)
     """
 
-    @explain_names_of_svc
+    class_weight = None  # no parameter: floors take its place
+
+    @stores_parameters
     def __init__(
         self,
         min_tpr: float | None = None,
@@ -107,29 +109,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            Cs,
-            kernel=kernel,
-            gammas=gammas,
-            degree=degree,
-            coef0=coef0,
-            n_bootstraps=n_bootstraps,
-            epsilon=epsilon,
-            reliability=reliability,
-            calibration=calibration,
-            pos_label=pos_label,
-            tol=tol,
-            n_components=n_components,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.min_tpr = min_tpr
-        self.min_tnr = min_tnr
-        self.min_accuracy = min_accuracy
-        self.effort = effort
+    ) -> None: ...
 
     @with_callbacks
     def fit(
@@ -139,10 +119,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Training samples; their kernel values (n_samples, n_samples) if precomputed.
-        y : array-like, shape (n_samples,)
-            Labels, two classes with at least two samples each.
+        {X/fit, y/two}
         sample_weight : array-like, shape (n_samples,), optional
             Multiplicity of each sample in the price and in the rates of a bag; a sample of weight
             0 counts as absent.
@@ -258,11 +235,3 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
 #: What validation notes on the model that saw the data.
 SEEN = ("n_features_in_", "feature_names_in_")
-
-
-def check_floor(name: str, value: Any) -> float:
-    """Return the floor, 0 for none."""
-    if value is None:
-        return 0.0
-    check_number(name, value, 0, 1, "None or a number in [0, 1]")
-    return float(value)

@@ -12,17 +12,24 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
-from svmproba.estimators._floor_messages import clash_message, margin_rates, scale_advice
+from svmproba.estimators._floors import (
+    FLOORS,
+    check_floor,
+    clash_message,
+    margin_rates,
+    scale_advice,
+)
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._records import check_records
-from svmproba.estimators._training_set import training_set
-from svmproba.estimators._validation import (
+from svmproba.estimators.input.parameters import (
     as_generator,
     check_confidence,
     check_gammas,
     check_number,
     check_option,
+    stores_parameters,
 )
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.input.training_set import training_set
 from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.floors import RULES, sample_floor
 from svmproba.solvers.constrained.mip import solve_exact
@@ -36,7 +43,6 @@ from svmproba.solvers.features import fit_features
 from svmproba.solvers.kernels import Rows, check_kernel
 
 SOLVERS = ("search", "bb", "scip", "gurobi", "cplex")
-FLOORS = ("min_tpr", "min_tnr", "min_accuracy")
 DEFAULT_SECONDS = 60.0
 
 
@@ -109,14 +115,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         The floors in force on the sample.
     n_solves_ : int
         Convex problems that were solved.
-    classes_ : ndarray, shape (2,)
-        Labels, sorted.
-    pos_label_ : label
-        The class of interest.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns, where X has string names.
+    {classes_, pos_label_, n_features_in_, feature_names_in_}
 
     References
     ----------
@@ -135,6 +134,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     True
     """
 
+    @stores_parameters
     def __init__(
         self,
         C: float = 1.0,
@@ -155,24 +155,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         n_components: int | None = None,
         pos_label: Any = None,
         random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.C = C
-        self.min_tpr = min_tpr
-        self.min_tnr = min_tnr
-        self.min_accuracy = min_accuracy
-        self.confidence = confidence
-        self.confidence_rule = confidence_rule
-        self.solver = solver
-        self.effort = effort
-        self.bound = bound
-        self.time_limit = time_limit
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_components = n_components
-        self.pos_label = pos_label
-        self.random_state = random_state
+    ) -> None: ...
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -230,8 +213,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         check_number("C", self.C, np.finfo(np.float64).tiny, np.finfo(np.float64).max, "positive")
         check_kernel(self.kernel, self.degree, self.coef0)
         for name in FLOORS:
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), 0, 1, "None or a number in [0, 1]")
+            check_floor(name, getattr(self, name))
         check_option("solver", self.solver, SOLVERS)
         check_option("effort", self.effort, tuple(EFFORT))
         check_option("bound", self.bound, BOUNDS)
@@ -267,8 +249,12 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         self, table: Rows, signs: Floats, weight: Floats, floors: dict[str, float], seed: int
     ) -> Constrained:
         need = needed_mass(signs, weight, **floors)
-        shared: dict[str, Any] = {"need": need, "weight": weight, "seed": seed}
-        shared["effort"] = self.effort
+        shared: dict[str, Any] = {
+            "need": need,
+            "weight": weight,
+            "seed": seed,
+            "effort": self.effort,
+        }
         if self.solver in ("search", "bb"):
             bound = "bb" if self.solver == "bb" else self.bound
             return solve_constrained(
@@ -290,8 +276,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
@@ -310,8 +295,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble
+from svmproba.estimators._parameters import document_parameters
 
 Cost = float | ArrayLike
 
@@ -40,6 +41,7 @@ Model = TypeVar("Model", bound=Decider)
 Copied = TypeVar("Copied")
 
 
+@document_parameters
 class DecisionMixin:
     """Methods `with_costs` and `decide` of a classifier with two classes and probabilities."""
 
@@ -138,8 +140,7 @@ class DecisionMixin:
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
         tp_cost, tn_cost, fn_cost, fp_cost : float or array-like of shape (n_samples,), optional
             Cost of a positive sample called positive, a negative one called negative, a positive
             one called negative, and a negative one called positive. None: that of `with_costs`;

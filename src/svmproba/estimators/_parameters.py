@@ -1,4 +1,4 @@
-r"""Texts of the parameters that several estimators share, each written once.
+r"""Texts of parameters and attributes that several estimators share, each written once.
 
 A line such as ``{Cs, kernel/ensemble}`` in the docstring of an estimator stands for the texts of
 these parameters, see `document_parameters`. What follows a slash tells apart the texts of a
@@ -92,17 +92,50 @@ default="linear"
         Positive: print the progress of `fit` to stderr.""",
 }
 
+#: Fitted attributes, and arguments of methods.
+OTHER_TEXTS = {
+    "classes_": """ndarray, shape (n_classes,)
+        Labels, sorted.""",
+    "pos_label_": """label
+        The class of interest, of two classes.""",
+    "best_index_": """int
+        Place of the values chosen.""",
+    "C_": """float
+        The C chosen.""",
+    "gamma_": """float
+        The gamma chosen; NaN for kernels without it.""",
+    "proba_threshold_": """float
+        Threshold of the probabilities of two classes; one half unless `with_costs` moved it.""",
+    "costs_": """dict of str to float, or None
+        The costs of `with_costs` that decide, by the names of its arguments.""",
+    "n_features_in_": """int
+        Number of columns of X.""",
+    "feature_names_in_": """ndarray of str, shape (n_features_in_,)
+        Names of the columns, where X has string names.""",
+    "X": """array-like or sparse, shape (n_samples, n_features)
+        Samples.""",
+    "X/fit": """array-like or sparse, shape (n_samples, n_features)
+        Training samples; their kernel values (n_samples, n_samples) if precomputed.""",
+    "y/two": """array-like, shape (n_samples,)
+        Labels, two classes with at least two samples each.""",
+    "y": """array-like, shape (n_samples,)
+        Labels, two classes or more.""",
+    "sample_weight": """array-like, shape (n_samples,), optional
+        Factor on C for each sample; a sample of weight 0 counts as absent.""",
+}
+
 
 def document_parameters(cls: Estimator) -> Estimator:
-    """Put the shared texts into the docstring of an estimator, in place of lines that name them."""
-    if cls.__doc__ is not None:  # python -OO leaves no docstrings
-        cls.__doc__ = _MARKER.sub(_expand, inspect.cleandoc(cls.__doc__))
+    """Put the shared texts into the docstrings of a class and its methods, in place of markers."""
+    for documented in (cls, *filter(inspect.isfunction, vars(cls).values())):
+        if documented.__doc__ is not None:  # python -OO leaves no docstrings
+            documented.__doc__ = _MARKER.sub(_expand, inspect.cleandoc(documented.__doc__))
     return cls
 
 
 def _expand(marker: re.Match[str]) -> str:
     texts = []
     for key in marker[1].replace(" ", "").split(","):
-        kind, _, body = TEXTS[key].partition("\n")
+        kind, _, body = (TEXTS | OTHER_TEXTS)[key].partition("\n")
         texts.append(f"{key.partition('/')[0]} : {kind}\n{indent(dedent(body), '    ')}")
     return "\n".join(texts)

@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._types import Bools, Floats
-from svmproba.estimators._cross_fit import deal_folds
 from svmproba.estimators._doubts import warn_of_gaps
-from svmproba.estimators._pairs import Pair, PairSamples, Samples, join_pairs
-from svmproba.estimators._pairwise_svc import PairwiseSVC
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._records import check_records
-from svmproba.estimators._validation import (
+from svmproba.estimators.input.parameters import (
     as_generator,
     check_gammas,
     check_integer,
     check_number,
     check_option,
-    explain_names_of_svc,
+    stores_parameters,
 )
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.pairs.classifier import PairwiseSVC
+from svmproba.estimators.pairs.cross_fit import deal_folds
+from svmproba.estimators.pairs.samples import Pair, PairSamples, Samples, join_pairs
 from svmproba.links._neighbours import neighbour_counts, soft_labels
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
@@ -108,10 +108,7 @@ class PosteriorProbabilitySVC(PairwiseSVC):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (n_classes,)
-        Labels, sorted.
-    pos_label_ : label
-        The class of interest, of two classes only.
+    {classes_, pos_label_}
     soft_labels_ : ndarray, shape (n_pairs, n_samples)
         Soft labels of the training samples for every pair of classes, in the order (0, 1), (0, 2),
         ..., (1, 2), ...; NaN for samples of other classes. Two classes are one pair. Positive is
@@ -119,24 +116,14 @@ class PosteriorProbabilitySVC(PairwiseSVC):
     cv_results_ : dict of ndarray, each of shape (n_theta,)
         ``"C"``, ``"gamma"`` and ``"accuracy"``, the share of held-out samples with the right sign
         of the score, over all pairs; NaN where there is one value of C and gamma only.
-    best_index_ : int
-        Place of the values chosen.
-    C_, gamma_ : float
-        The values chosen; gamma is NaN for kernels without it.
+    {best_index_, C_, gamma_}
     coef_ : ndarray, shape (n_pairs, n_features_in_)
         Coefficients, for the linear kernel only.
     intercept_ : ndarray, shape (n_pairs,)
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs,)
         Relative duality gaps, bounds on how far the SVMs are from their optima.
-    proba_threshold_ : float
-        Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
-    costs_ : dict of str to float, or None
-        The costs of `with_costs` that decide, by the names of its arguments.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns, where X has string names.
+    {proba_threshold_, costs_, n_features_in_, feature_names_in_}
 
     Notes
     -----
@@ -182,7 +169,7 @@ class PosteriorProbabilitySVC(PairwiseSVC):
     True
     """
 
-    @explain_names_of_svc
+    @stores_parameters
     def __init__(
         self,
         radius: float = 1.0,
@@ -200,31 +187,14 @@ class PosteriorProbabilitySVC(PairwiseSVC):
         n_components: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.radius = radius
-        self.readout = readout
-        self.Cs = Cs
-        self.neighbors = neighbors
-        self.cv = cv
-        self.kernel = kernel
-        self.gammas = gammas
-        self.degree = degree
-        self.coef0 = coef0
-        self.pos_label = pos_label
-        self.tol = tol
-        self.n_components = n_components
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    ) -> None: ...
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> PosteriorProbabilitySVC:
         """Count neighbours, choose C, and fit the SVM.
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Training samples; their kernel values (n_samples, n_samples) if precomputed.
-        y : array-like, shape (n_samples,)
-            Labels, two classes or more.
+        {X/fit, y}
 
         Returns
         -------

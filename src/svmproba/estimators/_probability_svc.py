@@ -9,9 +9,19 @@ from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba._types import Floats
-from svmproba.estimators._cross_fit import CrossFit, cross_fit, deal_folds
 from svmproba.estimators._doubts import warn_of_gaps
-from svmproba.estimators._pair_links import (
+from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators._progress import FitProgress
+from svmproba.estimators.input.parameters import (
+    as_generator,
+    check_gammas,
+    check_option,
+    stores_parameters,
+)
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.pairs.classifier import PairwiseSVC
+from svmproba.estimators.pairs.cross_fit import CrossFit, cross_fit, deal_folds
+from svmproba.estimators.pairs.links import (
     LEAST,
     LINKS,
     SELECTIONS,
@@ -20,18 +30,15 @@ from svmproba.estimators._pair_links import (
     measure,
     warn_of_order,
 )
-from svmproba.estimators._pairs import Samples, join_pairs
-from svmproba.estimators._pairwise_svc import PairwiseSVC
-from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._progress import FitProgress
-from svmproba.estimators._records import check_records
-from svmproba.estimators._score_spread import Trained, fit_spread, kernel_rest, link_proba
-from svmproba.estimators._validation import (
-    as_generator,
-    check_gammas,
-    check_option,
-    explain_names_of_svc,
+from svmproba.estimators.pairs.samples import Samples, join_pairs
+from svmproba.estimators.pairs.score_spread import (
+    Spread,
+    Trained,
+    fit_spread,
+    kernel_rest,
+    link_proba,
 )
+from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import Rows
 
 
@@ -85,16 +92,12 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (n_classes,)
-        Labels, sorted.
-    C_, gamma_ : float
-        The values chosen; gamma is NaN for kernels without it.
+    {classes_, C_, gamma_}
     cv_results_ : dict of ndarray, each of shape (n_theta,)
         ``"C"``, ``"gamma"``, the held-out ``"accuracy"``, ``"log_loss"`` and ``"brier"`` (half
         the squared distance of the probabilities from the label), and the largest
         ``"duality_gap"`` among the SVMs. The link of the losses was fitted to the same scores.
-    best_index_ : int
-        Place of the values chosen.
+    {best_index_}
     cv_scores_ : ndarray, shape (n_samples,), or (n_samples, n_pairs) with more than two classes
         Held-out scores at the values chosen; NaN for samples of weight 0. They are positive for
         the class of interest, or for the second class of the pair.
@@ -106,14 +109,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
         Relative duality gap of the SVMs of all samples.
     link_ : link, or list of n_pairs links with more than two classes
         The fitted links.
-    proba_threshold_ : float
-        Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
-    costs_ : dict of str to float, or None
-        The costs of `with_costs` that decide, by the names of its arguments.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns, where X has string names.
+    {proba_threshold_, costs_, n_features_in_, feature_names_in_}
 
     Notes
     -----
@@ -146,7 +142,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
     True
     """
 
-    @explain_names_of_svc
+    @stores_parameters
     def __init__(
         self,
         link: str = "platt",
@@ -166,23 +162,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.link = link
-        self.Cs = Cs
-        self.C_selection = C_selection
-        self.cv = cv
-        self.kernel = kernel
-        self.gammas = gammas
-        self.degree = degree
-        self.coef0 = coef0
-        self.link_params = link_params
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.tol = tol
-        self.n_components = n_components
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    ) -> None: ...
 
     @with_callbacks
     def fit(
@@ -192,12 +172,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Training samples; their kernel values (n_samples, n_samples) if precomputed.
-        y : array-like, shape (n_samples,)
-            Labels, two classes or more.
-        sample_weight : array-like, shape (n_samples,), optional
-            Factor on C for each sample; a sample of weight 0 counts as absent.
+        {X/fit, y, sample_weight}
 
         Returns
         -------
@@ -245,6 +220,12 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
     ) -> None:
         """Store the SVMs at the c-th C, their links and what those need."""
         self._coef, self.intercept_ = fit.coef[c].copy(), fit.intercept[c].copy()
+        if isinstance(rows, Gram) and self._feature_map.projection is None:
+            # Only support vectors are needed to score; one sample avoids a special case elsewhere.
+            used = np.flatnonzero(self._coef.any(axis=0))
+            used = used if len(used) else np.arange(1)
+            self._feature_map = self._feature_map.restricted(used)
+            self._coef = np.ascontiguousarray(self._coef[:, used])
         self.duality_gap_ = fit.gap[c].copy()
         scores = np.full((samples.n_given, len(samples.pairs)), np.nan)
         scores[samples.present] = fit.held_out[c].T
@@ -253,7 +234,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
         two = len(samples.classes) == 2
         self.cv_scores_ = scores[:, 0] if two else scores
         self.link_ = links[0] if two else links
-        self._spreads = []
+        self._spreads: list[Spread | None] = []
         for p, (pair, link) in enumerate(zip(samples.by_pair(), links, strict=True)):
             if link.reads == "mixed":
                 self._spreads.append(None)
@@ -271,8 +252,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------

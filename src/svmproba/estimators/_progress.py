@@ -19,11 +19,7 @@ _listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener", def
 
 @contextmanager
 def listening(listener: Callable[[int], None]) -> Iterator[None]:
-    """Tell a function how many more bags are done, block by block, of all fits in this context.
-
-    Callbacks of scikit-learn hear of one bag after the other, and not where a block ends: no pace
-    can be told from that.
-    """
+    """Tell a function how many more bags are done, block by block, of all fits in this context."""
     before = _listener.set(listener)
     try:
         yield

@@ -13,14 +13,14 @@ from svmproba.bootstrap.bags import draw_held_out
 from svmproba.bootstrap.fitted import with_oob_votes
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._rate_control import Target, check_target
-from svmproba.estimators._records import take_rows
-from svmproba.estimators._validation import (
+from svmproba.estimators.ensemble.rates import Target, check_target
+from svmproba.estimators.input.parameters import (
     as_generator,
     check_number,
     check_option,
-    explain_names_of_svc,
+    stores_parameters,
 )
+from svmproba.estimators.input.samples import take_rows
 
 
 @document_parameters
@@ -105,7 +105,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     True
     """
 
-    @explain_names_of_svc
+    @stores_parameters
     def __init__(
         self,
         target_tpr: float | None = None,
@@ -134,34 +134,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            Cs,
-            kernel=kernel,
-            gammas=gammas,
-            degree=degree,
-            coef0=coef0,
-            n_bootstraps=n_bootstraps,
-            epsilon=epsilon,
-            reliability=reliability,
-            calibration=calibration,
-            pos_label=pos_label,
-            class_weight=class_weight,
-            tol=tol,
-            n_components=n_components,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.target_tpr = target_tpr
-        self.target_tnr = target_tnr
-        self.tune_on = tune_on
-        self.per_theta = per_theta
-        self.exceed = exceed
-        self.guarantee = guarantee
-        self.confidence = confidence
-        self.calibration_size = calibration_size
+    ) -> None: ...
 
     @with_callbacks
     def fit(
@@ -171,10 +144,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Training samples; their kernel values (n_samples, n_samples) if precomputed.
-        y : array-like, shape (n_samples,)
-            Labels, two classes with at least two samples each.
+        {X/fit, y/two}
         sample_weight : array-like, shape (n_samples,), optional
             Factor on C for each sample; a sample of weight 0 counts as absent. The threshold treats
             all others alike.

@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._types import Bools, Floats
-from svmproba.estimators._cross_fit import deal_folds
 from svmproba.estimators._doubts import warn_of_gaps
-from svmproba.estimators._pairs import PairSamples, Samples, join_pairs
-from svmproba.estimators._pairwise_svc import PairwiseSVC
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._records import check_records
-from svmproba.estimators._validation import (
+from svmproba.estimators.input.parameters import (
     as_generator,
     check_gammas,
     check_option,
-    explain_names_of_svc,
+    stores_parameters,
 )
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.pairs.classifier import PairwiseSVC
+from svmproba.estimators.pairs.cross_fit import deal_folds
+from svmproba.estimators.pairs.samples import PairSamples, Samples, join_pairs
 from svmproba.links._weight_path import READOUTS, even_weights, fit_weight_paths, read_probability
 from svmproba.solvers.ensemble import Ensemble
 from svmproba.solvers.features import FeatureMap
@@ -91,19 +91,13 @@ class WeightedProbabilitySVC(PairwiseSVC):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (n_classes,)
-        Labels, sorted.
-    pos_label_ : label
-        The class of interest, of two classes only.
+    {classes_, pos_label_}
     weights_ : ndarray, shape (n_weights,)
         The class weights :math:`\pi_j`.
     cv_results_ : dict of ndarray, each of shape (n_theta,)
         ``"C"``, ``"gamma"``, and the held-out ``"log_loss"``, ``"brier"`` and ``"accuracy"``, means
         over the samples of all pairs; NaN where there is one value of C and gamma only.
-    best_index_ : int
-        Place of the values chosen.
-    C_, gamma_ : float
-        The values chosen; gamma is NaN for kernels without it.
+    {best_index_, C_, gamma_}
     coef_ : ndarray, shape (n_pairs, n_weights, n_features_in_)
         Coefficients, for the linear kernel only. Pairs of classes are in the order (0, 1), (0, 2),
         ..., (1, 2), ...; two classes are one pair.
@@ -111,14 +105,7 @@ class WeightedProbabilitySVC(PairwiseSVC):
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs, n_weights)
         Relative duality gaps, bounds on how far the SVMs are from their optima.
-    proba_threshold_ : float
-        Threshold of the probabilities of two classes; one half unless `with_costs` moved it.
-    costs_ : dict of str to float, or None
-        The costs of `with_costs` that decide, by the names of its arguments.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns, where X has string names.
+    {proba_threshold_, costs_, n_features_in_, feature_names_in_}
 
     Notes
     -----
@@ -156,7 +143,7 @@ class WeightedProbabilitySVC(PairwiseSVC):
     (23,)
     """
 
-    @explain_names_of_svc
+    @stores_parameters
     def __init__(
         self,
         weights: ArrayLike | None = None,
@@ -174,21 +161,7 @@ class WeightedProbabilitySVC(PairwiseSVC):
         n_components: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.weights = weights
-        self.readout = readout
-        self.Cs = Cs
-        self.C_selection = C_selection
-        self.cv = cv
-        self.kernel = kernel
-        self.gammas = gammas
-        self.degree = degree
-        self.coef0 = coef0
-        self.pos_label = pos_label
-        self.tol = tol
-        self.n_components = n_components
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    ) -> None: ...
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -197,12 +170,7 @@ class WeightedProbabilitySVC(PairwiseSVC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Training samples; their kernel values (n_samples, n_samples) if precomputed.
-        y : array-like, shape (n_samples,)
-            Labels, two classes or more.
-        sample_weight : array-like, shape (n_samples,), optional
-            Factor on C for each sample; a sample of weight 0 counts as absent.
+        {X/fit, y, sample_weight}
 
         Returns
         -------

@@ -110,25 +110,28 @@ def check_probabilities(positive: Bools, proba: Floats) -> list[Finding]:
 
 
 def check_columns(columns: Mapping[str, Any], positive: Bools, proba: Floats) -> list[Finding]:
-    """Warn of columns that separate the classes almost as well as the model, or perfectly.
-
-    The columns hold numbers or categories, as the user knows them.
-    """
+    """Warn of columns, of numbers or categories, that separate about as well as the model."""
     n_plus, n_minus = int(positive.sum()), int((~positive).sum())
     if min(n_plus, n_minus) < FEW_RECORDS // 2 or len(columns) < 2:
         return []
-    auc, found = float(roc_auc_score(positive, proba)), []
+    auc, found, golden = float(roc_auc_score(positive, proba)), [], []
     sure = auc_limits(auc, n_plus, n_minus)[0] > GOLDEN_LEAST
     for name, values in columns.items():
         alone = column_auc(values, positive)
         if alone >= leak_limit(n_plus, n_minus):
             found.append(Finding("leak", f"Column {name!r}: {leak_in_words(alone)}"))
         elif sure and alone - 0.5 >= GOLDEN_SHARE * (auc - 0.5):
-            text = (
-                f"Column {name!r} alone ranks the records almost as well (AUC {alone:.3f}) as the "
-                f"model (AUC {auc:.3f}): is it known before the outcome, and are the others needed?"
-            )
-            found.append(Finding("golden feature", text))
+            golden.append(f"{name!r} (AUC {alone:.3f})")
+    if golden:
+        which, they = (
+            ("Column", "it is") if len(golden) == 1 else ("Each of the columns", "they are")
+        )
+        text = (
+            f"{which} {', '.join(golden)} alone ranks the records almost as well as the model (AUC "
+            f"{auc:.3f}). Check that {they} known before the outcome, and whether the other "
+            f"columns are needed."
+        )
+        found.append(Finding("golden feature", text))
     return found
 
 

@@ -127,11 +127,7 @@ def _median(scores: Floats, weight: Floats) -> Floats:
 
 
 def rate_curve_on(estimator: Any, X: Any, positive: Bools, thresholds: Floats) -> RateCurve:
-    """Rates and errors of an ensemble on new samples.
-
-    The thresholds increase. They are thresholds of the probabilities if those are calibrated, of
-    the scores otherwise.
-    """
+    """Rates and errors of an ensemble on new samples, at thresholds of what decides, increasing."""
     model = last_step(estimator)
     if is_calibrated(model):
         column, _ = column_of(estimator, None)

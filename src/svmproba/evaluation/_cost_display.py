@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import column_of, last_step
 from svmproba.evaluation._costs import (
     COSTS,
@@ -16,15 +17,6 @@ from svmproba.evaluation._costs import (
     cost_curve,
     mean_cost,
     optimal_threshold,
-)
-from svmproba.evaluation._drawing import (
-    GUIDE_COLOR,
-    NEGATIVE_COLOR,
-    axes_or_new,
-    number,
-    tidy,
-    wrapped,
-    write_legend,
 )
 from svmproba.evaluation._metrics import Label, is_positive, positive_label
 
@@ -94,7 +86,7 @@ class CostCurveDisplay:
         return float(self.curve.cost[np.searchsorted(self.curve.threshold, threshold)])
 
     def plot(
-        self, ax: Axes | None = None, *, name: str | None = None, color: str = NEGATIVE_COLOR
+        self, ax: Axes | None = None, *, name: str | None = None, color: str = draw.NEGATIVE_COLOR
     ) -> CostCurveDisplay:
         """Draw the display.
 
@@ -107,7 +99,7 @@ class CostCurveDisplay:
         color : str
             Any matplotlib colour.
         """
-        self.ax_ = ax = axes_or_new(ax)
+        self.ax_ = ax = draw.axes_or_new(ax)
         self.figure_ = ax.figure
         positive = "the positive class" if self.pos_label is None else self.pos_label
         # A cost holds up to its threshold, from the one before it, exclusive.
@@ -118,39 +110,39 @@ class CostCurveDisplay:
             thresholds, costs, color=color, lw=1.5, drawstyle="steps-pre", label=label
         )
         threshold, cost = self.cheapest
-        label = f"cheapest threshold {threshold:.2f}: {number(cost)}"
+        label = f"cheapest threshold {threshold:.2f}: {draw.number(cost)}"
         (self.cheapest_,) = ax.plot(
             [threshold], [cost], "o", color=color, ms=6, label=label, zorder=3
         )
         self.optimal_ = self._mark_optimum(color)
         self._draw_baseline(self.curve.cost[0], ":", "all called positive")
         self._draw_baseline(self.curve.cost[-1], "-.", "none called positive")
-        ax.set(xlim=(0, 1), xlabel=wrapped(f"threshold of the probability of {positive}"))
+        ax.set(xlim=(0, 1), xlabel=draw.wrapped(f"threshold of the probability of {positive}"))
         ax.set_ylabel("mean cost per sample")
-        tidy(ax)
+        draw.tidy(ax)
         handles, labels = ax.get_legend_handles_labels()
         # What all displays on these axes share comes last.
         order = sorted(range(len(labels)), key=lambda k: labels[k].startswith(("all ", "none ")))
-        write_legend(ax, [handles[k] for k in order], [labels[k] for k in order])
+        draw.write_legend(ax, [handles[k] for k in order], [labels[k] for k in order])
         return self
 
     def _mark_optimum(self, color: str) -> Line2D | None:
         if self.optimal_threshold is not None:
             threshold, cost = self.optimal_threshold, self.cost_at(self.optimal_threshold)
-            label = f"optimal threshold by the costs {threshold:.2f}: {number(cost)}"
+            label = f"optimal threshold by the costs {threshold:.2f}: {draw.number(cost)}"
             return self.ax_.plot(
                 [threshold], [cost], "D", color=color, mfc="white", ms=7, label=label, zorder=3
             )[0]
         if self.cost_by_sample is not None:
-            label = f"each sample by its own costs: {number(self.cost_by_sample)}"
+            label = f"each sample by its own costs: {draw.number(self.cost_by_sample)}"
             return self.ax_.axhline(self.cost_by_sample, color=color, ls="--", lw=1.2, label=label)
         return None
 
     def _draw_baseline(self, cost: float, style: str, label: str) -> None:
         """Draw the cost of one call for all samples, once on shared axes."""
-        label = f"{label}: {number(cost)}"
+        label = f"{label}: {draw.number(cost)}"
         if not any(line.get_label() == label for line in self.ax_.lines):
-            self.ax_.axhline(cost, color=GUIDE_COLOR, ls=style, lw=1, label=label, zorder=1)
+            self.ax_.axhline(cost, color=draw.GUIDE_COLOR, ls=style, lw=1, label=label, zorder=1)
 
     @classmethod
     def from_estimator(

@@ -163,10 +163,7 @@ def cost_curve(
 
 
 def cheapest_calls(proba: Floats, costs: dict[str, Any]) -> Bools:
-    """Mark the samples that cost less in expectation, or as much, when called positive.
-
-    The costs are those of `optimal_threshold`, or one for each sample.
-    """
+    """Mark the samples that cost no more in expectation when called positive."""
     return np.asarray(proba >= cost_threshold(costs, len(proba)))
 
 

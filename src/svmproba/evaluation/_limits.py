@@ -23,12 +23,8 @@ def auc_deviation(auc: float, n_plus: int, n_minus: int) -> float:
         \sigma^2(A)=\frac{A(1-A)}{n_+n_-}\Big[1+\Big(\frac{n_++n_-}2-1\Big)
         \Big(\frac{1-A}{2-A}+\frac A{1+A}\Big)\Big]
 
-    by Hanley and McNeil, with either class size replaced by their mean [1]_.
-
-    References
-    ----------
-    .. [1] R. G. Newcombe, "Confidence intervals for an effect size measure based on the
-       Mann-Whitney statistic. Part 2", Statistics in Medicine 25, 2006.
+    by Hanley and McNeil, with either class size replaced by their mean (Newcombe, Statistics in
+    Medicine 25, 2006).
     """
     ties = (1 - auc) / (2 - auc) + auc / (1 + auc)
     variance = auc * (1 - auc) * (1 + ((n_plus + n_minus) / 2 - 1) * ties) / (n_plus * n_minus)

@@ -11,11 +11,7 @@ Label = str | int | float | bool | None
 
 
 def positive_label(y_true: ArrayLike, pos_label: Label = None) -> Label:
-    """Class of interest: `pos_label`, or the larger of two labels.
-
-    Where only one class occurs and `pos_label` is None, the labels must be 0, 1 or -1, and 1 is the
-    class of interest.
-    """
+    """Class of interest: `pos_label`, the larger of two labels, or 1 beside 0, 1 or -1 alone."""
     labels = np.asarray(y_true)
     if labels.ndim != 1 or labels.size == 0:
         raise ValueError(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmproba._types import Floats
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.threshold import RateCurve
+from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import (
     class_names_in,
     class_names_of,
@@ -20,16 +20,6 @@ from svmproba.evaluation._classifiers import (
     own_label,
     rate_curve_on,
     single_threshold,
-)
-from svmproba.evaluation._drawing import (
-    NEGATIVE_COLOR,
-    POSITIVE_COLOR,
-    axes_or_new,
-    number,
-    shortened,
-    tidy,
-    wrapped,
-    write_legend,
 )
 from svmproba.evaluation._metrics import Label, is_positive
 from svmproba.evaluation._rates import rate_curve
@@ -123,7 +113,7 @@ class RateDisplay:
         """
         if against not in ("threshold", "tpr", "tnr"):
             raise ValueError(f"against must be 'threshold', 'tpr' or 'tnr', got {against!r}")
-        self.ax_ = ax = axes_or_new(ax)
+        self.ax_ = ax = draw.axes_or_new(ax)
         self.figure_ = ax.figure
         x = getattr(self.curve, against)
         self.lines_: dict[str, Line2D] = {}
@@ -131,10 +121,12 @@ class RateDisplay:
             values = getattr(self.curve, series.field)
             if series.field == against or np.isnan(values).all():
                 continue
-            color = POSITIVE_COLOR if series.of_positive else NEGATIVE_COLOR
+            color = draw.POSITIVE_COLOR if series.of_positive else draw.NEGATIVE_COLOR
             (self.lines_[series.field],) = ax.plot(x, values, color=color, ls=series.style, lw=1.6)
             if series.name != "MSE" and self.n_samples is not None:
-                lower, upper = self._limits(values, self.n_samples[series.of_positive])
+                n = self.n_samples[series.of_positive]
+                hits, trials = np.rint(values * n), np.full(len(values), n)
+                lower, upper = clopper_pearson(hits, trials, confidence=self.confidence)
                 ax.fill_between(x, lower, upper, color=color, alpha=0.15, lw=0)
         self.threshold_line_ = (
             None if self.threshold is None else self._mark_threshold(self.threshold, against)
@@ -142,8 +134,8 @@ class RateDisplay:
         # Room above the curves for the legend.
         ax.set(ylim=(-0.02, 1.42), yticks=np.linspace(0, 1, 6), ylabel="rate, MSE")
         ax.set_xlim(self._range_of_interest() if against == "threshold" else (-0.02, 1.02))
-        ax.set_xlabel(wrapped(self._axis_name(against)))
-        tidy(ax)
+        ax.set_xlabel(draw.wrapped(self._axis_name(against)))
+        draw.tidy(ax)
         self._write_legend(against)
         return self
 
@@ -160,7 +152,7 @@ class RateDisplay:
         columns = []
         for of_positive in (False, True):
             handles: list[Any] = [Line2D([], [], ls="")]
-            labels = [shortened(self.class_names[of_positive])]
+            labels = [draw.shortened(self.class_names[of_positive])]
             for series in SERIES:
                 if series.of_positive == of_positive and series.field in self.lines_:
                     value = f" {self.value_at_threshold(series.field):.3f}"
@@ -172,9 +164,10 @@ class RateDisplay:
         title = None
         if self.threshold is not None:
             place = self.threshold if against == "threshold" else self.value_at_threshold(against)
-            title = f"at {against if against == 'threshold' else against.upper()} {number(place)}"
+            name = against if against == "threshold" else against.upper()
+            title = f"at {name} {draw.number(place)}"
         joined = [a + b for a, b in zip(*columns, strict=True)]
-        write_legend(self.ax_, *joined, title=title, loc="upper center", ncols=2)
+        draw.write_legend(self.ax_, *joined, title=title, loc="upper center", ncols=2)
 
     def _axis_name(self, against: str) -> str:
         if against == "threshold":
@@ -190,9 +183,6 @@ class RateDisplay:
         ends = [shown[0], shown[-1], shown[0] if self.threshold is None else self.threshold]
         margin = 0.05 * (max(ends) - min(ends)) or 0.5
         return min(ends) - margin, max(ends) + margin
-
-    def _limits(self, rate: Floats, n: int) -> Any:
-        return clopper_pearson(np.rint(rate * n), np.full(len(rate), n), confidence=self.confidence)
 
     def _mark_threshold(self, threshold: float, against: str) -> Line2D:
         place = threshold if against == "threshold" else self.value_at_threshold(against)

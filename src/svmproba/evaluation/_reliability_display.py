@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._calibration import ReliabilityCurve, Strategy, reliability_curve
 from svmproba.evaluation._classifiers import column_of, last_step
-from svmproba.evaluation._drawing import (
-    GUIDE_COLOR,
-    NEGATIVE_COLOR,
-    axes_below,
-    axes_or_new,
-    tidy,
-    wrapped,
-    write_legend,
-)
 from svmproba.evaluation._metrics import Label, positive_label
 
 if TYPE_CHECKING:
@@ -71,7 +63,7 @@ class ReliabilityDisplay:
         *,
         name: str | None = None,
         histogram: bool = True,
-        color: str = NEGATIVE_COLOR,
+        color: str = draw.NEGATIVE_COLOR,
     ) -> ReliabilityDisplay:
         """Draw the display.
 
@@ -86,11 +78,11 @@ class ReliabilityDisplay:
         color : str
             Any matplotlib colour.
         """
-        self.ax_ = ax = axes_or_new(ax)
+        self.ax_ = ax = draw.axes_or_new(ax)
         self.figure_ = ax.figure
         curve, positive = self.curve, "positives" if self.pos_label is None else self.pos_label
         if not any(line.get_label() == "calibrated" for line in ax.lines):
-            ax.plot([0, 1], [0, 1], ":", color=GUIDE_COLOR, lw=1.2, label="calibrated")
+            ax.plot([0, 1], [0, 1], ":", color=draw.GUIDE_COLOR, lw=1.2, label="calibrated")
         # Rounding may put a limit slightly inside the share; lengths must not be negative.
         lengths = np.maximum([curve.observed - curve.lower, curve.upper - curve.observed], 0.0)
         ax.plot(curve.mean_predicted, curve.observed, color=color, lw=1, alpha=0.35)
@@ -107,18 +99,19 @@ class ReliabilityDisplay:
             zorder=3,
             label=name or self.name,
         )
-        ax.set(xlim=(0, 1), ylim=(0, 1), ylabel=wrapped(f"observed share of {positive}", 30))
-        tidy(ax)
-        write_legend(ax, *ax.get_legend_handles_labels())
+        ax.set(xlim=(0, 1), ylim=(0, 1), ylabel=draw.wrapped(f"observed share of {positive}", 30))
+        draw.tidy(ax)
+        draw.write_legend(ax, *ax.get_legend_handles_labels())
         self.histogram_ax_ = self._plot_histogram(color) if histogram else None
         if histogram or ax.xaxis.get_tick_params().get("labelbottom", True):
-            (self.histogram_ax_ or ax).set_xlabel(wrapped(f"predicted probability of {positive}"))
+            label = draw.wrapped(f"predicted probability of {positive}")
+            (self.histogram_ax_ or ax).set_xlabel(label)
         return self
 
     def _plot_histogram(self, color: str) -> Axes:
         from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
-        below = axes_below(self.ax_)
+        below = draw.axes_below(self.ax_)
         below.hist(self.proba, [k / 20 for k in range(21)], color=color, alpha=0.85, rwidth=0.92)
         # Many vote shares are 0 or 1: on a linear axis the other bars would be invisible.
         below.set_yscale("log")
@@ -127,7 +120,7 @@ class ReliabilityDisplay:
         below.yaxis.set_minor_formatter(NullFormatter())
         below.set_ylabel("samples")
         self.ax_.tick_params(labelbottom=False)
-        tidy(below)
+        draw.tidy(below)
         return below
 
     @classmethod

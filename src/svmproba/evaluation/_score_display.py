@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._types import Floats
+from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import (
     class_names_in,
     column_of,
@@ -18,19 +19,6 @@ from svmproba.evaluation._classifiers import (
     own_label,
     rows_for_last_step,
 )
-from svmproba.evaluation._drawing import (
-    NEGATIVE_COLOR,
-    POSITIVE_COLOR,
-    axes_or_new,
-    edges_through,
-    follow_mouse,
-    move_line,
-    number,
-    shortened,
-    tidy,
-    wrapped,
-    write_legend,
-)
 from svmproba.evaluation._metrics import Label, check_scores, is_positive
 
 if TYPE_CHECKING:
@@ -38,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def best_theta_scores(ensemble: Any, X: Any) -> Floats:
-    """Scores (n_bootstraps, n) of the members at the most reliable hyperparameter value.
-
-    Scores of different values of C have different scales; these share one.
-    """
+    """Scores (n_bootstraps, n) of the members at the most reliable hyperparameter value."""
     best = int(np.argmax(ensemble.reliability_))
     blocks = [scores[best].copy() for _, scores in ensemble.member_scores(X)]
     return np.concatenate(blocks, axis=-1)
@@ -120,27 +105,28 @@ class ScoreHistogramDisplay:
         bins : int, default=40
             Number of bins over the range of all scores; the threshold is an edge.
         """
-        self.ax_ = ax = axes_or_new(ax)
+        self.ax_ = ax = draw.axes_or_new(ax)
         self.figure_ = ax.figure
         self._bars: list[Any] = []
-        edges = edges_through(self.threshold, np.concatenate([self.negative, self.positive]), bins)
-        for scores, color in ((self.negative, NEGATIVE_COLOR), (self.positive, POSITIVE_COLOR)):
+        both, colors = (self.negative, self.positive), (draw.NEGATIVE_COLOR, draw.POSITIVE_COLOR)
+        edges = draw.edges_through(self.threshold, np.concatenate(both), bins)
+        for scores, color in zip(both, colors, strict=True):
             bars = ax.hist(scores, edges, color=color, alpha=0.6, edgecolor=color, lw=0.6)[2]
             self._bars.append(bars)
         self.threshold_line_ = ax.axvline(self.threshold, ymax=0.78, color="black", ls="--", lw=1.2)
-        ax.set(xlabel=wrapped(self.score_name), ylabel=self.counted)
+        ax.set(xlabel=draw.wrapped(self.score_name), ylabel=self.counted)
         # Room above the bars for the legend.
         ax.margins(y=0.32)
-        tidy(ax)
+        draw.tidy(ax)
         self._write_legend()
-        follow_mouse(ax, self.move_threshold)
+        draw.follow_mouse(ax, self.move_threshold)
         return self
 
     def move_threshold(self, threshold: float) -> ScoreHistogramDisplay:
         """Move the threshold of a drawn display; the rates follow."""
         self.threshold = threshold
         self._write_legend()
-        move_line(self.threshold_line_, threshold)
+        draw.move_line(self.threshold_line_, threshold)
         return self
 
     def _write_legend(self) -> None:
@@ -155,9 +141,9 @@ class ScoreHistogramDisplay:
             text = f"{rate_name} {rate:.3f}" if scores.size else f"no {self.counted}"
             if scores.size and self.counted == "samples":
                 text += f", {rate * scores.size:.0f} of {scores.size}"
-            labels.append(f"{shortened(name)}\n{text}")
-        title = f"at threshold {number(self.threshold)}"
-        write_legend(self.ax_, self._bars, labels, title=title, loc="upper center", ncols=2)
+            labels.append(f"{draw.shortened(name)}\n{text}")
+        title = f"at threshold {draw.number(self.threshold)}"
+        draw.write_legend(self.ax_, self._bars, labels, title=title, loc="upper center", ncols=2)
 
     @classmethod
     def from_estimator(

@@ -9,17 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba.bootstrap.votes import vote_shares
+from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import class_names_of, column_of
-from svmproba.evaluation._drawing import (
-    NEGATIVE_COLOR,
-    POSITIVE_COLOR,
-    axes_or_new,
-    edges_through,
-    follow_mouse,
-    move_line,
-    shortened,
-    tidy,
-)
 from svmproba.evaluation._metrics import Label
 from svmproba.evaluation._score_display import member_votes
 
@@ -83,13 +74,13 @@ class VoteHistogramDisplay:
         bins : int, default=30
             Number of bins over the range of the scores; the threshold is an edge.
         """
-        self.ax_ = ax = axes_or_new(ax)
+        self.ax_ = ax = draw.axes_or_new(ax)
         from matplotlib.ticker import MaxNLocator
 
         self.figure_, self._bins = ax.figure, bins
         self._bars: list[Any] = []
         self.threshold_line_ = ax.axvline(self.threshold, color="black", ls="--", lw=1.2)
-        sides = (0.02, "left", NEGATIVE_COLOR), (0.98, "right", POSITIVE_COLOR)
+        sides = (0.02, "left", draw.NEGATIVE_COLOR), (0.98, "right", draw.POSITIVE_COLOR)
         self.texts_ = [
             ax.text(x, 0.98, "", color=color, ha=align, va="top", transform=ax.transAxes)
             for x, align, color in sides
@@ -103,25 +94,25 @@ class VoteHistogramDisplay:
         ax.margins(y=0.35)
         ax.xaxis.set_major_locator(MaxNLocator(6))
         ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        tidy(ax)
-        follow_mouse(ax, self.move_threshold)
+        draw.tidy(ax)
+        draw.follow_mouse(ax, self.move_threshold)
         return self
 
     def move_threshold(self, threshold: float) -> VoteHistogramDisplay:
         """Move the threshold of a drawn display; colours and shares follow."""
         self.threshold = threshold
         self._draw_votes()
-        move_line(self.threshold_line_, threshold)
+        draw.move_line(self.threshold_line_, threshold)
         return self
 
     def _draw_votes(self) -> None:
         for bars in self._bars:
             bars.remove()
         scores = np.asarray(self.scores, dtype=np.float64)
-        edges = edges_through(self.threshold, scores, self._bins)
+        edges = draw.edges_through(self.threshold, scores, self._bins)
         sides = (
-            (scores < self.threshold, NEGATIVE_COLOR),
-            (scores >= self.threshold, POSITIVE_COLOR),
+            (scores < self.threshold, draw.NEGATIVE_COLOR),
+            (scores >= self.threshold, draw.POSITIVE_COLOR),
         )
         self._bars = [
             self.ax_.hist(scores[side], edges, color=color, alpha=0.8, edgecolor="white", lw=0.4)[2]
@@ -129,7 +120,7 @@ class VoteHistogramDisplay:
         ]
         shares = 1 - self.share, self.share
         for text, share, name in zip(self.texts_, shares, self.class_names, strict=True):
-            text.set_text(f"{share:.1%}\n{shortened(name)}")
+            text.set_text(f"{share:.1%}\n{draw.shortened(name)}")
 
     @classmethod
     def from_estimator(

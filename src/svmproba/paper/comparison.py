@@ -40,20 +40,11 @@ EFFORTS = ("thorough", "default", "fast")
 
 
 class Measured(NamedTuple):
-    """Performance of one output on one data set.
-
-    Attributes
-    ----------
-    summary : Summary
-    n_records : int
-        Records that were predicted.
-    note : str
-        How it differs from the plan; empty if it does not.
-    """
+    """Performance of one output on one data set."""
 
     summary: Summary
-    n_records: int
-    note: str
+    n_records: int  # predicted
+    note: str  # how it differs from the plan; empty if it does not
 
 
 class Entry(NamedTuple):
@@ -108,10 +99,7 @@ def collect(store: Store, plan: Plan, tables: dict[str, Table], families: Sequen
 def stored_results(
     store: Store, plan: Plan, dataset: str, table: Table, family: str
 ) -> tuple[list[tuple[int, int, Result]], str]:
-    """Read the results of a plan, or of the nearest one that the store has.
-
-    Returns (repeat, fold, Result) of each part, and how they differ from the plan.
-    """
+    """Read (repeat, fold, Result) of a plan or the nearest one stored, and how that one differs."""
     efforts = [plan.effort, *(effort for effort in EFFORTS if effort != plan.effort)]
     for effort in efforts if family == "cebb2" else efforts[:1]:
         cells = [
@@ -162,18 +150,16 @@ def compare(number: int, tables: dict[str, Table], found: Found) -> ComparedTabl
                 measured = found.get((dataset, _output(method, column)))
                 if measured is not None:
                     paper = float(theirs.get(column, np.nan))
-                    n_paper = _n_predicted_by_paper(len(y), column)
+                    # The paper's own methods were measured on a tenth.
+                    own = column.startswith(("ebb", "tpr"))
+                    n_paper = round(len(y) / 10) if own else len(y)
                     entries[column] = _entry(measured, _MEASURE[number], paper, n_paper)
                     if measured.note:
-                        notes.append(f"{dataset}, {_told(method, column)}: {measured.note}")
+                        notes.append(f"{dataset}, {method or column}: {measured.note}")
             # The first column of CEBB2 is EBB: alone it would say nothing of CEBB2.
             if len(entries) > (method == "cebb2"):
                 rows.append(Row(dataset, method, entries))
     return ComparedTable(number, columns, rows, list(dict.fromkeys(notes)))
-
-
-def _told(method: str, column: str) -> str:
-    return method or column
 
 
 def _output(method: str, column: str) -> str:
@@ -183,11 +169,6 @@ def _output(method: str, column: str) -> str:
     target = float(column.removeprefix("tpr_"))
     # CEBB2 without a wanted rate is EBB, as in the paper.
     return target_name("cebb1" if target == TARGETS[0] else method, target)
-
-
-def _n_predicted_by_paper(n_records: int, column: str) -> int:
-    own = column.startswith(("ebb", "tpr"))
-    return round(n_records / 10) if own else n_records
 
 
 def _entry(measured: Measured, measure: str, paper: float, n_paper: int) -> Entry:

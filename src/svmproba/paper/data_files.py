@@ -43,26 +43,11 @@ def find_file(
     *,
     download: bool = True,
 ) -> Path:
-    """Find a file and verify it.
+    """Find a file and verify it by the digest of its content.
 
     It is looked for in `data_dir`, in the folder that the environment variable ``SVMPROBA_DATA``
-    names, and in the user's cache; then it is fetched into the cache.
-
-    Parameters
-    ----------
-    file, sha256 : str
-        Name of the file, and digest of its content.
-    data_dir : path, default=None
-        Folder to look into first.
-    download : bool, default=True
-        Whether to fetch a file that is in none of the folders.
-
-    Raises
-    ------
-    ValueError
-        A named folder has the file with another content.
-    FileNotFoundError
-        It is in none of the folders; the message names them, and why the download failed.
+    names, and in the user's cache; then it is fetched into the cache. A file of another content is
+    a ValueError; one that is nowhere is a FileNotFoundError that names the folders.
     """
     named = [Path(folder) for folder in (data_dir, os.environ.get("SVMPROBA_DATA")) if folder]
     for folder in named:

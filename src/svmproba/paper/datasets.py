@@ -52,32 +52,16 @@ def _no_header(names: str, sep: str = ",") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Dataset:
-    """How a file becomes attributes and a target.
-
-    Attributes
-    ----------
-    file, sha256 : str
-        File name in the data folder, and the digest of its content, decompressed.
-    target : str
-        Column of the target.
-    positive : tuple of (str, value)
-        Comparison that makes a target positive; the value may be "mean" or "median".
-    read : mapping
-        Options of ``pandas.read_csv``.
-    drop, keep : tuple of str
-        Columns that are not attributes, or those that are; by default all but the target.
-    nominal, dates : tuple of str
-        Numeric codes without an order, and columns of dates.
-    """
+    """How a file becomes attributes and a target."""
 
     file: str
-    sha256: str
-    target: str
-    positive: tuple[str, Any]
-    read: Mapping[str, Any] = field(default_factory=dict)
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] | None = None
-    nominal: tuple[str, ...] = ()
+    sha256: str  # of the content, decompressed
+    target: str  # column of the target
+    positive: tuple[str, Any]  # comparison; the value may be "mean" or "median"
+    read: Mapping[str, Any] = field(default_factory=dict)  # options of ``pandas.read_csv``
+    drop: tuple[str, ...] = ()  # columns that are not attributes
+    keep: tuple[str, ...] | None = None  # those that are; by default all but the target
+    nominal: tuple[str, ...] = ()  # numeric codes without an order
     dates: tuple[str, ...] = ()
 
 
@@ -234,32 +218,12 @@ DISCREPANCIES = {
 def load_dataset(
     name: str, data_dir: str | os.PathLike[str] | None = None, *, download: bool = True
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """Load a data set of the paper, attributes before any encoding.
+    """Load a data set of the paper: attributes before any encoding, and labels 0 and 1.
 
-    Parameters
-    ----------
-    name : str
-        A key of ``DATASETS``: the paper's names, and ``"heart-full"`` for all 75 attributes of
-        heart, which hold the target (``"heart"`` has the 13 in common use).
-    data_dir : path, default=None
-        Folder to look into first, before that of the environment variable ``SVMPROBA_DATA`` and the
-        user's cache. ``"wisconsin"`` comes from scikit-learn where no folder has it.
-    download : bool, default=True
-        Whether to download a file that no folder has into the cache.
-
-    Returns
-    -------
-    X : pandas DataFrame of shape (n, n_attributes)
-        Numbers, categories and dates; missing cells are NaN.
-    y : ndarray of int of shape (n,)
-        1 for the class of interest, 0 for the other.
-
-    Examples
-    --------
-    >>> from svmproba.paper.datasets import load_dataset
-    >>> X, y = load_dataset("wisconsin")
-    >>> X.shape, y.sum()
-    ((569, 30), np.int64(212))
+    The name is a key of ``DATASETS``: the paper's names, and ``"heart-full"`` for all 75 attributes
+    of heart, which hold the target (``"heart"`` has the 13 in common use). `data_dir` is looked
+    into before the folder of the environment variable ``SVMPROBA_DATA`` and the user's cache, into
+    which a file is downloaded. ``"wisconsin"`` comes from scikit-learn where no folder has it.
     """
     if name not in DATASETS:
         raise ValueError(f"name must be one of {', '.join(DATASETS)}; got {name!r}")

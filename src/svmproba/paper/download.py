@@ -30,18 +30,9 @@ def fetch(
 ) -> bytes:
     """Fetch a file, continuing where a connection broke. Nothing is written to the disk.
 
-    Parameters
-    ----------
-    url : str
-        Address, http or https.
-    timeout : float, default=30.0
-        Seconds without data after which a connection counts as broken.
-    limit : float, default=900.0
-        Seconds for everything together.
-    attempts : int, default=3
-        Consecutive attempts without new data before giving up.
-    pause : float, default=0.5
-        Seconds before the second attempt; every further pause is twice as long.
+    A connection counts as broken after `timeout` seconds without data; `limit` seconds are for
+    everything together. After so many consecutive attempts without new data it gives up; every
+    pause between them is twice as long as the one before.
     """
     deadline = time.monotonic() + limit
     got, mark, failed = bytearray(), None, 0

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def score_histograms(y: NDArray[np.int64], scores: Floats, class_names: tuple[str, str]) -> Figure:
-    """Draw mean scores by class, and the votes on a sure, a doubtful and another sure record.
-
-    `scores` of shape (n, n_bootstraps) are those of members that were fitted without the record.
-    """
+    """Draw mean scores by class, and the votes on a sure, a doubtful and a sure record."""
     figure = new_figure(9.5, 6.4)
     above, below = figure.subfigures(2, 1, height_ratios=(1.25, 1), squeeze=False)[:, 0]
     ax = above.subplots()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,17 +41,7 @@ class NotAtHand(Exception):
 
 @dataclass
 class Material:
-    """What figures are made of.
-
-    Attributes
-    ----------
-    store : Store
-    plan : Plan
-    tables : dict of str to (DataFrame, ndarray)
-    found : dict of (data set, output) to Measured
-    families : sequence of str
-    n_jobs : int or None
-    """
+    """What figures are made of."""
 
     store: Store
     plan: Plan
@@ -180,26 +171,16 @@ def _figure6(material: Material) -> Figure:
     return paper_figures.moved_thresholds(panels, float(moved.threshold_))
 
 
-def _figure7(material: Material) -> Figure:
-    return paper_figures.errors_by_target(material.compared(3), "Mean squared error of positives")
+def _errors(material: Material, table: int, of: str) -> Figure:
+    title = f"Mean squared error of {of}"
+    return paper_figures.errors_by_target(material.compared(table), title)
 
 
-def _figure8(material: Material) -> Figure:
-    return paper_figures.errors_by_target(material.compared(4), "Mean squared error of negatives")
-
-
-def _ten_of_churn(material: Material, family: str, title: str) -> Figure:
+def _ten_of_churn(material: Material, family: str, name: str) -> Figure:
     proba, y, _ = material.outputs("churn", family, family)
     chosen = np.random.default_rng(material.plan.seed).choice(len(y), 10, replace=False)
+    title = f"Ten records of churn, {name}"
     return paper_figures.instances(y[chosen].astype(np.int64), proba[chosen], title)
-
-
-def _figure9(material: Material) -> Figure:
-    return _ten_of_churn(material, "sollich", "Ten records of churn, Sollich")
-
-
-def _figure10(material: Material) -> Figure:
-    return _ten_of_churn(material, "ebb", "Ten records of churn, EBB")
 
 
 FIGURES: dict[int, Callable[[Material], Figure]] = {
@@ -208,18 +189,15 @@ FIGURES: dict[int, Callable[[Material], Figure]] = {
     3: _figure3,
     5: _figure5,
     6: _figure6,
-    7: _figure7,
-    8: _figure8,
-    9: _figure9,
-    10: _figure10,
+    7: partial(_errors, table=3, of="positives"),
+    8: partial(_errors, table=4, of="negatives"),
+    9: partial(_ten_of_churn, family="sollich", name="Sollich"),
+    10: partial(_ten_of_churn, family="ebb", name="EBB"),
 }
 
 
 def draw_figures(material: Material, folder: Path) -> tuple[list[Path], dict[int, str]]:
-    """Draw the figures that can be drawn.
-
-    Returns the files written and, by number, what the other figures need.
-    """
+    """Draw what can be drawn; gives the files and, by number, what the other figures need."""
     folder.mkdir(parents=True, exist_ok=True)
     written, lacking = [], {}
     for number, draw in FIGURES.items():

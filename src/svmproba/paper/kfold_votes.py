@@ -25,26 +25,7 @@ def kfold_scores(
     tol: float = 1e-5,
     random_state: int = 0,
 ) -> Floats:
-    """Scores of k linear SVMs, each fitted without one of k stratified folds.
-
-    Parameters
-    ----------
-    X, new : ndarray of shape (n, n_features) and (m, n_features)
-        Training samples, and samples to score.
-    y : ndarray of shape (n,)
-        1 for the class of interest, 0 for the other.
-    n_folds : int, default=10
-        Number of folds k, from 2 to n.
-    C : float, default=1.0
-    tol : float, default=1e-5
-        Relative duality gap.
-    random_state : int, default=0
-        Assigns the samples to folds.
-
-    Returns
-    -------
-    ndarray of shape (m, n_folds)
-    """
+    """Scores (m, n_folds) of new samples by linear SVMs, each fitted without one fold."""
     if not 2 <= n_folds <= len(y):
         raise ValueError(f"n_folds must be from 2 to the {len(y)} samples, got {n_folds!r}.")
     order = np.random.default_rng(random_state).permutation(len(y))

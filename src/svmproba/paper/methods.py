@@ -28,37 +28,18 @@ METHODS = ("ebb", "ebb_best", "cebb1", "cebb2", "sollich", "platt", "tao")
 NOT_IN_RECIPE = ("device", "n_bootstraps", "n_jobs", "random_state", "verbose")
 
 
-def _fit(estimator: Any, X: Floats, y: NDArray[np.int64]) -> Any:
-    return estimator.fit(X, y)
-
-
 @dataclass(frozen=True)
 class Family:
-    """Methods that are read from one fit.
+    """Methods that are read from one fit."""
 
-    Attributes
-    ----------
-    methods : tuple of str
-        Entries of ``METHODS``.
-    make : callable
-        ``make(**setting) -> estimator``; of the setting (``n_bootstraps``, ``effort``,
-        ``random_state``, ``n_jobs``, ``device``) it uses what the estimator has.
-    read : callable
-        ``read(fitted, X) -> dict``, values of shape (n,) by name of the output.
-    fit : callable
-        ``fit(estimator, X, y) -> fitted``.
-    bootstrap : bool
-        Whether it is one of the paper's own methods, with bags.
-    n_members : int
-        SVMs fitted, for each bag where there are bags: a rough measure of the work.
-    """
-
-    methods: tuple[str, ...]
-    make: Callable[..., Any]
-    read: Callable[[Any, Floats], dict[str, Floats]]
-    fit: Callable[[Any, Floats, NDArray[np.int64]], Any] = _fit
-    bootstrap: bool = False
-    n_members: int = 11 * (INNER_FOLDS + 1)
+    methods: tuple[str, ...]  # entries of ``METHODS``
+    make: Callable[..., Any]  # uses of the setting what the estimator has
+    read: Callable[[Any, Floats], dict[str, Floats]]  # of (fitted, X): values (n,) by output
+    fit: Callable[[Any, Floats, NDArray[np.int64]], Any] = lambda estimator, X, y: estimator.fit(
+        X, y
+    )
+    bootstrap: bool = False  # one of the paper's own methods, with bags
+    n_members: int = 11 * (INNER_FOLDS + 1)  # SVMs fitted, for each bag where there are bags
 
 
 def target_name(method: str, target: float) -> str:
@@ -146,14 +127,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def choose_families(methods: Sequence[str]) -> list[str]:
-    """Families that serve some methods, in the order of ``FAMILIES``.
-
-    Examples
-    --------
-    >>> from svmproba.paper.methods import choose_families
-    >>> choose_families(["platt", "ebb_best", "cebb1"])
-    ['ebb', 'platt']
-    """
+    """Families that serve some methods, in the order of ``FAMILIES``."""
     unknown = [method for method in methods if method not in METHODS]
     if unknown:
         raise ValueError(f"methods must be of {', '.join(METHODS)}; got {', '.join(unknown)}")
@@ -161,10 +135,7 @@ def choose_families(methods: Sequence[str]) -> list[str]:
 
 
 def recipe_of(family: str, **setting: Any) -> str:
-    """Describe what a family computes, apart from bags and seed: equal texts, equal results.
-
-    JSON of the estimator's class and the parameters that are not its defaults.
-    """
+    """Describe what a family computes, but for bags and seed: equal texts, equal results."""
     estimator = FAMILIES[family].make(**setting)
     defaults = type(estimator)().get_params(deep=False)
     # Defaults are left out, so that results outlive a new parameter.

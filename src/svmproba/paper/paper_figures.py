@@ -27,17 +27,7 @@ PER_DOT = 8
 
 
 def empirical_probability(score: Floats, y: Labels, n_dots: int = 20) -> tuple[Floats, Floats]:
-    """Mean score and share of positives in groups of neighbouring scores.
-
-    Groups of equal size, `n_dots` or fewer so that each has at least ``PER_DOT`` records.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.paper.paper_figures import empirical_probability
-    >>> empirical_probability(np.arange(16.0), np.arange(16) // 12)
-    (array([ 3.5, 11.5]), array([0. , 0.5]))
-    """
+    """Mean score and share of positives in equal groups of neighbouring scores."""
     groups = np.array_split(
         np.argsort(score, kind="stable"), max(1, min(n_dots, len(y) // PER_DOT))
     )

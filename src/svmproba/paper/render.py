@@ -21,14 +21,7 @@ LEGEND = (
 
 
 def short(value: float, decimals: int = 3) -> str:
-    """Write a number without a leading zero.
-
-    Examples
-    --------
-    >>> from svmproba.paper.render import short
-    >>> short(0.0354), short(1.0), short(-0.25), short(float("nan"))
-    ('.035', '1.000', '-.250', '–')
-    """
+    """Write a number without a leading zero, such as .035; a dash for NaN."""
     if math.isnan(value):
         return NOTHING
     text = f"{value:.{decimals}f}"

@@ -42,27 +42,14 @@ class Plan:
 
 
 class Event(NamedTuple):
-    """Report after every cell.
+    """Report after every cell."""
 
-    Attributes
-    ----------
-    done, total : int
-        Cells, with those that were stored before.
-    cell : Cell
-    seconds : float
-        Time of the cell.
-    left : float or None
-        Estimate of the seconds left; None where there is none yet.
-    failure : Exception or None
-        Why the cell has no result.
-    """
-
-    done: int
+    done: int  # cells, with those that were stored before
     total: int
     cell: Cell
-    seconds: float
-    left: float | None
-    failure: Exception | None
+    seconds: float  # time of the cell
+    left: float | None  # estimate of the seconds left
+    failure: Exception | None  # why the cell has no result
 
 
 class Job(NamedTuple):
@@ -149,25 +136,7 @@ def run(
     begin: Callable[[Cell], None] | None = None,
     report: Callable[[Event], None] | None = None,
 ) -> dict[Cell, Exception]:
-    """Compute the cells that the store lacks, and keep each at once.
-
-    Parameters
-    ----------
-    plan, tables, families
-        As in `plan_jobs`.
-    store : Store
-    n_jobs, device
-        As in `compute`.
-    begin : callable, default=None
-        Called with every `Cell` before it is computed.
-    report : callable, default=None
-        Called with an `Event` after it.
-
-    Returns
-    -------
-    dict of Cell to Exception
-        Cells that failed; the others are computed all the same.
-    """
+    """Compute the cells that the store lacks, keep each at once; gives those that failed."""
     jobs = plan_jobs(plan, tables, families)
     waiting = [job for job in jobs if job.cell not in store]
     speeds, begun = _Speeds(), set[str]()

@@ -26,21 +26,11 @@ _ADULT_HEADER = (
 
 
 class Source(NamedTuple):
-    """Where a file comes from.
-
-    Attributes
-    ----------
-    urls : tuple of str
-        Addresses.
-    member : str or None
-        File to take from the zip archive that the address serves.
-    recode : callable or None
-        Makes our file of those fetched, ``recode(*contents) -> content``; None: it is the one.
-    """
+    """Where a file comes from."""
 
     urls: tuple[str, ...]
-    member: str | None = None
-    recode: Callable[..., bytes] | None = None
+    member: str | None = None  # file to take from the zip archive that the address serves
+    recode: Callable[..., bytes] | None = None  # makes our file of the contents fetched
 
 
 def content_of(source: Source, contents: list[bytes]) -> bytes:

@@ -45,52 +45,27 @@ CREATE TABLE output (
 
 
 class Cell(NamedTuple):
-    """What decides a result; two cells with the same values have the same one.
-
-    Attributes
-    ----------
-    protocol, dataset, family : str
-    repeat, fold : int
-    n_folds : int
-        Folds; 1 for a single tenth held out.
-    seed : int
-    bags : int
-        0 for methods without bags.
-    recipe : str
-        The estimator's parameters and the digest of the data.
-    """
+    """What decides a result; two cells with the same values have the same one."""
 
     protocol: str
     dataset: str
     family: str
     repeat: int
     fold: int
-    n_folds: int
+    n_folds: int  # 1 for a single tenth held out
     seed: int
-    bags: int
-    recipe: str
+    bags: int  # 0 for methods without bags
+    recipe: str  # the estimator's parameters and the digest of the data
 
 
 class Result(NamedTuple):
-    """Result of a cell.
+    """Result of a cell."""
 
-    Attributes
-    ----------
-    record : ndarray of int, shape (n,)
-        Places of the predicted records.
-    y : ndarray of int, shape (n,)
-        Their labels, 1 for the class of interest.
-    outputs : dict of str to ndarray, shape (n,)
-    seconds : float
-    warnings : str
-        Warnings of the fit, one per line.
-    """
-
-    record: NDArray[np.int64]
-    y: NDArray[np.int64]
-    outputs: dict[str, NDArray[np.float64]]
+    record: NDArray[np.int64]  # (n,), places of the predicted records
+    y: NDArray[np.int64]  # (n,), their labels, 1 for the class of interest
+    outputs: dict[str, NDArray[np.float64]]  # (n,) each
     seconds: float
-    warnings: str = ""
+    warnings: str = ""  # of the fit, one per line
 
 
 _KEY = ", ".join(Cell._fields)
@@ -98,11 +73,7 @@ _SAME = " AND ".join(f"{name} = ?" for name in Cell._fields)
 
 
 class Store:
-    """Results in a SQLite file; a context manager.
-
-    Whatever happens to the process, the file holds the cells that were added, whole. The file and
-    its folder are created where they do not exist.
-    """
+    """Results in a SQLite file; whatever happens to the process, it holds whole cells."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)

@@ -29,14 +29,7 @@ _TEXT_COLUMNS = ("dataset", "method")
 
 
 def read_table(number: int) -> list[dict[str, str | float]]:
-    """Read a table of the paper, 1 to 6: one entry for each row, in the order of print.
-
-    Examples
-    --------
-    >>> from svmproba.paper.tables import read_table
-    >>> read_table(3)[0]
-    {'dataset': 'absenteeism', 'method': 'cebb1', 'tpr_0': 0.266, 'tpr_0.5': 0.266, ...}
-    """
+    """Read a table of the paper, 1 to 6: one entry for each row, in the order of print."""
     if number not in _FILES:
         raise ValueError(f"number must be one of {list(_FILES)}, got {number!r}")
     text = (files(__package__) / "printed" / _FILES[number]).read_text(encoding="utf-8")
@@ -47,14 +40,7 @@ def read_table(number: int) -> list[dict[str, str | float]]:
 
 
 def printed(number: int, dataset: str, column: str, method: str | None = None) -> float:
-    """Look up one number of the paper; tables 3, 4 and 6 need the method, cebb1 or cebb2.
-
-    Examples
-    --------
-    >>> from svmproba.paper.tables import printed
-    >>> printed(2, "wisconsin", "ebb"), printed(3, "wisconsin", "tpr_1", method="cebb1")
-    (0.018, 0.018)
-    """
+    """Look up one number of the paper; tables 3, 4 and 6 need the method, cebb1 or cebb2."""
     for row in read_table(number):
         if row["dataset"] == dataset and row.get("method") == method and column in row:
             return float(row[column])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from svmproba.estimators._records import sparse_fault
+from svmproba.estimators.input.samples import sparse_fault
 from svmproba.persistence import _names
 from svmproba.persistence._archive import Refused
 from svmproba.persistence._checks import within

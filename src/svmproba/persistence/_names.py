@@ -14,7 +14,7 @@ from svmproba import estimators, links
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.estimators._score_spread import Spread
+from svmproba.estimators.pairs.score_spread import Spread
 from svmproba.solvers.features import FeatureMap
 
 _ESTIMATORS = (
@@ -86,9 +86,5 @@ def _sklearn(table: Mapping[str, str]) -> dict[str, Any]:
 
 @cache
 def parameters(cls: type) -> dict[str, inspect.Parameter]:
-    """Parameters of a class and of the estimators of this package that it extends."""
-    found: dict[str, inspect.Parameter] = {}
-    for base in reversed(cls.__mro__):
-        if base is cls or base.__name__ in MODELS:
-            found |= inspect.signature(base).parameters
-    return found
+    """Parameters of a class."""
+    return dict(inspect.signature(cls).parameters)

@@ -1,8 +1,9 @@
-"""Binary linear models as ONNX graphs."""
+"""Models of two classes as ONNX graphs."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._files import write_whole
+from svmproba._types import Floats
+from svmproba.bootstrap.members import same_map
 from svmproba.bootstrap.votes import DECIMALS
 from svmproba.estimators import BootstrapSVC, ProbabilitySVC
-from svmproba.estimators._calibration import TIE_BREAK
+from svmproba.estimators.ensemble.calibration import TIE_BREAK
 from svmproba.persistence._onnx_graph import OPSET, Graph
 from svmproba.persistence._onnx_links import link_graph
+from svmproba.solvers.features import FeatureMap
 
 INPUT_TYPES = {"float64": np.float64, "float32": np.float32}
 _IR_VERSION = 9
@@ -25,9 +29,10 @@ _IR_VERSION = 9
 def to_onnx(
     model: Any, path: str | os.PathLike[str] | None = None, *, input_type: str = "float64"
 ) -> Any:
-    r"""Export a fitted binary linear model to ONNX.
+    r"""Export a fitted model of two classes to ONNX.
 
-    The graph computes the scores of all members (MatMul), counts their votes at the threshold or
+    The graph computes the kernel values of the samples with the training samples or landmarks that
+    the members use, the scores of all members (MatMul), counts their votes at the threshold or
     applies the calibration, and has two outputs: ``label``, shape (n,), and ``probabilities``,
     shape (n, 2), columns as ``classes_``. It computes in float64: near the threshold, rounding to
     float32 would change votes.
@@ -36,7 +41,7 @@ def to_onnx(
     ----------
     model : estimator or Pipeline
         A :class:`BootstrapSVC`, :class:`ThresholdBootstrapSVC`, :class:`ConstrainedBootstrapSVC` or
-        two-class :class:`ProbabilitySVC` with ``kernel="linear"``, any threshold (of a rate or of
+        two-class :class:`ProbabilitySVC`, any kernel, any threshold (of a rate or of
         costs) and any calibration; not ``guarantee="jackknife+"``, which needs the bags. Links of
         ProbabilitySVC: beta, isotonic, platt, venn_abers and wahba. A
         :class:`~sklearn.pipeline.Pipeline` may begin with scalers, a SimpleImputer, a
@@ -121,9 +126,6 @@ def check_exportable(final: Any) -> None:
             f"{name} cannot be exported to ONNX: only the bootstrap ensembles and ProbabilitySVC."
         )
     check_is_fitted(final, "intercept_")
-    kernels = final.thetas_["kernel"].tolist() if hasattr(final, "thetas_") else [final.kernel]
-    if set(kernels) != {"linear"}:
-        raise ValueError(f"only kernel='linear' can be exported to ONNX, got {final.kernel!r}.")
     if len(final.classes_) > 2:
         raise ValueError(f"only two classes can be exported to ONNX, got {len(final.classes_)}.")
     if isinstance(final, BootstrapSVC) and final.ensemble_.jackknife is not None:
@@ -133,12 +135,60 @@ def check_exportable(final: Any) -> None:
         )
 
 
+def _kernel_graph(graph: Graph, feature_map: FeatureMap, rows: str) -> str:
+    """Rows of a feature map, see `svmproba.solvers.kernels.kernel_matrix`."""
+    if feature_map.kernel == "linear":
+        return rows
+    if feature_map.kernel == "precomputed":
+        K = graph.columns(rows, np.asarray(feature_map.pivots))
+    else:
+        basis: Any = feature_map.basis
+        basis = basis if isinstance(basis, np.ndarray) else basis.toarray()
+        if feature_map.kernel == "rbf":
+            centre = basis.mean(axis=0)
+            rows, basis = graph.add("Sub", rows, centre), basis - centre
+        K = _value_graph(graph, feature_map, rows, basis)
+    return K if feature_map.projection is None else graph.add("MatMul", K, feature_map.projection)
+
+
+def _value_graph(graph: Graph, feature_map: FeatureMap, rows: str, basis: Floats) -> str:
+    """Kernel values (n, m) of samples with the rows of a basis."""
+    gamma, K = feature_map.gamma, graph.add("MatMul", rows, basis.T)
+    if feature_map.kernel == "rbf":
+        squares = graph.add("ReduceSumSquare", rows, graph.constant([1], np.int64), keepdims=1)
+        distances = graph.add("Sub", squares, graph.add("Mul", K, 2.0))
+        distances = graph.add("Add", distances, np.square(basis).sum(axis=1))
+        return graph.add("Exp", graph.add("Min", graph.add("Mul", distances, -gamma), 0.0))
+    K = graph.add("Add", graph.add("Mul", K, gamma), feature_map.coef0)
+    if feature_map.kernel == "poly":
+        power = K
+        for _ in range(feature_map.degree - 1):  # runtimes compute Pow in single precision
+            power = graph.add("Mul", power, K)
+        return power
+    return graph.add("Tanh", K)
+
+
+def _theta_parts(graph: Graph, final: Any, rows: str) -> Iterator[tuple[str, Floats]]:
+    """Yield rows and coefficients (d, n_bags) for each hyperparameter value."""
+    members = final.ensemble_.members
+    n_bags, before, mapped = members.intercept.shape[1], None, rows
+    for feature_map, columns in zip(members.feature_maps, members.columns, strict=True):
+        if feature_map.kernel == "linear":
+            columns = feature_map.input_coef(columns.T).T
+        if before is None or not same_map(feature_map, before):
+            before, mapped = feature_map, _kernel_graph(graph, feature_map, rows)
+        for part in np.moveaxis(columns.reshape(len(columns), -1, n_bags), 1, 0):
+            yield mapped, part
+
+
 def _vote_graph(graph: Graph, final: Any, rows: str) -> str:
     """Mixture of the vote shares, (n, 1); the mean of signs is twice a share minus one."""
     thresholds = np.broadcast_to(final.threshold_, final.weights_.shape)
     signs = []
-    for k in np.flatnonzero(final.weights_):
-        scores = graph.add("Add", graph.add("MatMul", rows, final.coef_[k].T), final.intercept_[k])
+    for k, (mapped, coef) in enumerate(_theta_parts(graph, final, rows)):
+        if not final.weights_[k]:
+            continue
+        scores = graph.add("Add", graph.add("MatMul", mapped, coef), final.intercept_[k])
         if thresholds[k]:
             # A difference from the threshold has the exact sign; a changed intercept has not.
             scores = graph.add("Sub", scores, thresholds[k])
@@ -152,13 +202,21 @@ def _vote_graph(graph: Graph, final: Any, rows: str) -> str:
 def _link_graph(graph: Graph, final: Any, rows: str) -> str:
     """Calibrated probability, (n, 1)."""
     if isinstance(final, ProbabilitySVC):
-        scores = graph.add("Add", graph.add("MatMul", rows, final.coef_.T), final.intercept_)
+        linear = final._feature_map.kernel == "linear"
+        coef = final.coef_ if linear else final._coef
+        mapped = _kernel_graph(graph, final._feature_map, rows)
+        scores = graph.add("Add", graph.add("MatMul", mapped, coef.T), final.intercept_)
         return link_graph(graph, final.link_, scores)
     used = final.weights_ > 0
     scales = final.score_scales_[used]
-    coef = final.coef_[used].mean(axis=1).T / scales
-    intercept = final.intercept_[used].mean(axis=1) / scales
-    scaled = graph.add("Add", graph.add("MatMul", rows, coef), intercept)
+    by_map: dict[str, list[Floats]] = {}
+    for (mapped, coef), is_used in zip(_theta_parts(graph, final, rows), used, strict=True):
+        if is_used:
+            by_map.setdefault(mapped, []).append(coef.mean(axis=1))
+    means = [graph.add("MatMul", mapped, np.column_stack(c)) for mapped, c in by_map.items()]
+    intercept = final.intercept_[used].mean(axis=1)
+    joined = graph.add("Concat", *means, axis=1) if len(means) > 1 else means[0]
+    scaled = graph.add("Div", graph.add("Add", joined, intercept), scales)
     mixed = graph.add("MatMul", scaled, final.weights_[used][:, np.newaxis])
     link = final.calibrator_
     P = link_graph(graph, link, scaled if link.reads == "scaled" else mixed)

@@ -14,10 +14,7 @@ OPSET = 19
 
 
 class Graph:
-    """Nodes and constants of a graph; tensors are identified by their names.
-
-    Its own names begin with a slash, unlike those of columns.
-    """
+    """Nodes and constants of a graph; its names begin with a slash, unlike those of columns."""
 
     def __init__(self) -> None:
         import onnx.helper

@@ -17,13 +17,13 @@ from svmproba import estimators as own
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.estimators._score_spread import Spread
-from svmproba.estimators._setting import THETA
-from svmproba.estimators._validation import (
+from svmproba.estimators.ensemble.setting import THETA
+from svmproba.estimators.input.parameters import (
     check_ensemble_parameters,
     check_grid_parameters,
     check_kernels,
 )
+from svmproba.estimators.pairs.score_spread import Spread
 from svmproba.persistence._checks import (
     Check,
     Optional,

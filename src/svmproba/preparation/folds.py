@@ -41,21 +41,11 @@ class Part(NamedTuple):
 
 
 class OutOfFold(NamedTuple):
-    """Values of all samples, each read from a model that was fitted without the sample.
+    """Values of all samples, each read from a model that was fitted without the sample."""
 
-    Attributes
-    ----------
-    values : dict of str to ndarray of shape (n, ...)
-        By reader.
-    fold : ndarray of int of shape (n,)
-        Fold in which the sample was predicted.
-    seconds : dict of str to float
-        Time of all fits and of the reader's own calls.
-    """
-
-    values: dict[str, Floats]
-    fold: NDArray[np.int64]
-    seconds: dict[str, float]
+    values: dict[str, Floats]  # by reader, (n, ...)
+    fold: NDArray[np.int64]  # (n,), in which the sample was predicted
+    seconds: dict[str, float]  # of all fits and of the reader's own calls
 
 
 def split_parts(
@@ -67,34 +57,10 @@ def split_parts(
     n_repeats: int = 1,
     seed: int = 0,
 ) -> list[Part]:
-    """Split the samples into training parts and samples to predict.
+    """Split the samples, with labels 0 and 1, into training parts and samples to predict.
 
-    Parameters
-    ----------
-    protocol : {"fair", "paper"}
-        See the module.
-    y : ndarray of shape (n,)
-        1 for the class of interest, 0 for the other.
-    bootstrap : bool
-        Whether the method is one of the paper's own, for which ``"paper"`` holds out one tenth.
-    n_folds, n_repeats : int
-        Folds, where there are folds, and how often the samples are split.
-    seed : int, default=0
-        The repeat r uses the seed ``seed + r``.
-
-    Returns
-    -------
-    list of Part
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.preparation.folds import split_parts
-    >>> y = np.repeat([0, 1], [357, 212])
-    >>> [len(part.test) for part in split_parts("paper", y, bootstrap=True)]
-    [57]
-    >>> len(split_parts("fair", y, bootstrap=True, n_repeats=3))
-    30
+    `bootstrap` tells whether the method is one of the paper's own, for which ``"paper"`` holds out
+    one tenth. The repeat r uses the seed ``seed + r``.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}")
@@ -136,25 +102,10 @@ def out_of_fold(
 ) -> OutOfFold:
     """Predict every sample by a model that was fitted without it, in stratified folds.
 
-    Parameters
-    ----------
-    estimator : classifier
-        Cloned and fitted once on each training part, after the preprocessing of that part.
-    X : pandas DataFrame of shape (n, n_attributes)
-    y : ndarray of shape (n,)
-        1 for the class of interest, 0 for the other.
-    readers : mapping of str to callable, default=None
-        What to read from each fitted model, ``reader(estimator, X_test) -> (n_test, ...)``.
-        By default ``{"proba": positive_proba}``. All readers share one fit.
-    n_folds : int, default=10
-    random_state : int or None, default=0
-        Of the shuffle before the folds are drawn.
-    progress : callable, default=None
-        Called with the number of the fold, from 1, after each fold.
-
-    Returns
-    -------
-    OutOfFold
+    The estimator is cloned for every training part, after the preprocessing of that part. What is
+    read from each fitted model is ``reader(estimator, X_test) -> (n_test, ...)``, by default
+    ``{"proba": positive_proba}``. `progress` is called with the number of the fold, from 1, after
+    each fold.
     """
     readers = {"proba": positive_proba} if readers is None else readers
     values: dict[str, Floats] = {}

@@ -15,17 +15,9 @@ from svmproba.evaluation import class_mse, mse
 class Summary(NamedTuple):
     """Performance of probabilities on samples that the models were fitted without.
 
-    Attributes
-    ----------
-    mse, mse_plus, mse_minus : float
-        Mean squared error of all samples, of the positive and of the negative ones, pooled over
-        the folds so that a fold without positives does no harm.
-    mse_se, mse_plus_se, mse_minus_se : float
-        Their standard errors, from the spread over the samples.
-    auc : float
-        Area under the ROC curve, mean over the folds that have both classes.
-    auc_se : float
-        Its standard error, from the spread over the folds or, for a single one, by DeLong.
+    Mean squared errors are pooled over the folds, so that a fold without positives does no harm;
+    their standard errors come from the spread over the samples. The AUC is the mean over the folds
+    that have both classes, its standard error that of the folds or, for a single one, by DeLong.
     """
 
     mse: float
@@ -48,28 +40,9 @@ def summarise(
 ) -> Summary:
     """Summarise predictions as the paper does, with standard errors.
 
-    Parameters
-    ----------
-    y, proba : ndarray of shape (n,)
-        Labels, 1 for the class of interest and 0 for the other, and probabilities of class 1.
-    fold, repeat : ndarray of int of shape (n,)
-        Fold and repeat of each prediction; without `repeat` there is one. Repeats share their
-        samples, so they do not make a standard error smaller.
-    record : ndarray of int of shape (n,), default=None
-        Sample of each prediction; None: every sample is predicted once.
-
-    Returns
-    -------
-    Summary
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svmproba.preparation.performance import summarise
-    >>> y, fold = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
-    >>> summary = summarise(y, np.array([0.0, 1.0, 0.5, 0.0]), fold)
-    >>> summary.mse, summary.auc
-    (0.3125, 0.5)
+    Labels are 0 and 1, probabilities those of class 1. Repeats share their samples, so they do not
+    make a standard error smaller; `record` tells the sample of each prediction, None: each occurs
+    once.
     """
     repeat = np.zeros_like(fold) if repeat is None else repeat
     record = np.arange(len(y)) if record is None else record

@@ -14,31 +14,12 @@ if TYPE_CHECKING:
 
 
 def make_preprocessor(X: pd.DataFrame) -> ColumnTransformer:
-    """Build the paper's preprocessing for the columns of a table.
+    """Build the paper's preprocessing for a table, of which names and types of columns are used.
 
     Numbers: missing cells get the median, then the column is scaled to mean 0 and variance 1; a
     constant column becomes 0. Categories and text: missing cells get the mode, then every category
-    becomes a column; a category that is not in the training part gets zeros. Dates are dropped.
-
-    Parameters
-    ----------
-    X : pandas DataFrame
-        Only the names and types of its columns are used.
-
-    Returns
-    -------
-    ColumnTransformer
-        Unfitted; it returns a dense float64 array, numbers first.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from svmproba.preparation.preprocessing import make_preprocessor
-    >>> X = pd.DataFrame({"age": [20.0, None, 40.0], "sex": ["f", "m", "f"]})
-    >>> make_preprocessor(X).fit_transform(X).round(2)
-    array([[-1.22,  1.  ,  0.  ],
-           [ 0.  ,  0.  ,  1.  ],
-           [ 1.22,  1.  ,  0.  ]])
+    becomes a column; a category that is not in the training part gets zeros. Dates are dropped. The
+    result is dense, numbers first.
     """
     numbers = list(X.select_dtypes("number").columns)
     categories = list(X.select_dtypes(exclude=["number", "datetime", "datetimetz"]).columns)

@@ -19,14 +19,7 @@ Advance = Callable[..., None]
 
 
 def duration(seconds: float) -> str:
-    """Write a duration in words.
-
-    Examples
-    --------
-    >>> from svmproba.preparation.progress import duration
-    >>> duration(0.44), duration(75), duration(7500)
-    ('0.4 s', '1 min 15 s', '2 h 5 min')
-    """
+    """Write a duration in words, such as 0.4 s, 1 min 15 s, 2 h 5 min."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -47,29 +40,12 @@ def show_progress(
     done: int = 0,
     seconds_between: float = SECONDS_BETWEEN_LINES,
 ) -> Iterator[Advance]:
-    """Show the progress of some work while the context lasts.
+    """Show the progress of some work of `total` units while the context lasts.
 
-    Parameters
-    ----------
-    what : str
-        Name of the work.
-    total : int or None
-        Number of units; None where it is unknown.
-    unit : str, default=""
-        Name of the units, in the plural.
-    check : callable, default=nothing
-        Called at every step; it may stop the work by an exception.
-    done : int, default=0
-        Units that are done already.
-    seconds_between : float, default=5.0
-        Without a terminal, the least time between two lines.
-
-    Yields
-    ------
-    callable
-        ``advance(n, said=None, left=None)``: n more units are done. `said` replaces their number
-        in what is shown, and `left` the estimate of the seconds left. With ``n=0`` a bar shows
-        `said`, and no line is written.
+    `check` is called at every step and may stop the work by an exception. Yields ``advance(n,
+    said=None, left=None)``: n more units are done; `said` replaces their number in what is shown,
+    and `left` the estimate of the seconds left. With ``n=0`` a bar shows `said`, and no line is
+    written.
     """
     bar = sys.stderr.isatty() and find_spec("rich") is not None
     with _bar(what, total) if bar else _lines(what, seconds_between) as show:

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from svmproba._types import Floats
+from svmproba.solvers.core.tables import product
+from svmproba.solvers.dual.working_sets import polish
 from svmproba.solvers.methods import METHODS, Task, bounds_of, newton_serves
 from svmproba.solvers.newton.guide import no_guide
 from svmproba.solvers.newton.lagrangian import new_state
-from svmproba.solvers.core.tables import product
 from svmproba.solvers.problem import certify, certify_gram, stretch
 
 #: Memory that a running block may use for scores and multipliers. It takes a portion of its bags at
@@ -79,6 +80,8 @@ def _solve_portion(
     for b in range(base.shape[0]):
         method.solve(task, space, base[b], stop, (coef[b], alphas[b]))
     w, bias, gap = _certified(task, base, coef, alphas, scores)
+    if task.gram is not None:
+        _polish(task, base, stop, bias, alphas, scores, gap, w)
     missed = np.flatnonzero((gap > task.tol).any(axis=1)).tolist() if newton_serves(task) else []
     if missed and method.space is not new_state:
         space = new_state(task.problem, task.width)
@@ -89,6 +92,36 @@ def _solve_portion(
         w[b, better], bias[b, better] = again_w[better], again_bias[better]
     tallied = (None, None) if task.tally is None else task.tally(scores, counts)
     return Ensemble(w.transpose(1, 0, 2), bias.T, gap.T, *tallied)
+
+
+def _polish(
+    task: Task,
+    base: Floats,
+    stop: Any,
+    bias: Floats,
+    alphas: Floats,
+    scores: Floats,
+    gap: Floats,
+    w: Floats,
+) -> None:
+    """Improve members on a kernel matrix that missed the tolerance; changes all arrays."""
+    shared = (task.problem.signs, task.problem.targets)
+    assert task.gram is not None
+    for b, k in np.argwhere(gap > task.tol).tolist():
+        bounds, beta = task.grid[k] * base[b], alphas[b, k].copy()
+        products = scores[b, k] - bias[b, k]
+        found = polish(task.gram, *shared, bounds, beta, products, task.tol / 3.0, stop)
+        one, value = np.abs(beta)[np.newaxis, np.newaxis], np.empty((1, 1, len(beta)))
+        fixed = (task.gram, *shared, base[b : b + 1], task.grid[k : k + 1], np.full((1, 1), found))
+        better = certify_gram(*fixed, one, value)[0, 0]
+        if better < gap[b, k]:
+            gap[b, k], bias[b, k], alphas[b, k], scores[b, k] = (
+                better,
+                found,
+                one[0, 0],
+                value[0, 0],
+            )
+            w[b, k] = _weights(task, one)[0, 0]
 
 
 def solve_again(task: Task, space: Any, base: Floats, stop: Any) -> tuple[Floats, ...]:

@@ -5,12 +5,13 @@ there are samples, their coordinates in a basis of their span. For every other k
 three forms:
 
 * the kernel matrix :math:`K` itself, a :class:`~svmproba.solvers.gram.Gram`: members are signed
-  multipliers :math:`\beta`, and a new sample has the row :math:`k(x, X)`. Exact; nothing is factored.
-  A kernel that is indefinite is replaced by its positive part
-  :math:`K_+ = KP`, :math:`P = V_+V_+^\top`, and a new sample has the row :math:`k(x, X)P`.
+  multipliers :math:`\beta`, and a new sample has the row :math:`k(x, X)`. Nothing is factored. A
+  kernel that is indefinite is replaced by its positive part :math:`K_+ = KP`,
+  :math:`P = V_+V_+^\top`, and a new sample has the row :math:`k(x, X)P`.
 * a pivoted Cholesky factor :math:`LL^\top\approx K` [1]_, where rows with
-  :math:`f(x)^\top f(x') = k(x, x')` are needed (constrained SVMs, Gaussian posteriors). A new sample
-  has the row :math:`L_P^{-1}k(X_P, x)`, where :math:`P` are the pivots and :math:`L_P` their rows.
+  :math:`f(x)^\top f(x') = k(x, x')` are needed (constrained SVMs, Gaussian posteriors). A new
+  sample has the row :math:`L_P^{-1}k(X_P, x)`, where :math:`P` are the pivots and :math:`L_P` their
+  rows.
 * the same with few pivots drawn at random (Nyström [2]_), where the samples are too many.
 
 References
@@ -27,7 +28,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,9 @@ class FeatureMap:
         step = max(1, BLOCK_BYTES // (8 * max(self.n_features, self.width)))
         for start in range(0, len(rows), step):
             values = self._values(X[start : start + step])
-            rows[start : start + step] = values if self.projection is None else values @ self.projection
+            if self.projection is not None:
+                values = values @ self.projection
+            rows[start : start + step] = values
         return rows
 
     @property
@@ -126,6 +129,12 @@ class FeatureMap:
         return kernel_matrix(
             X, self.basis, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
+
+    def restricted(self, used: Ints) -> FeatureMap:
+        """Map to some of the columns of the rows, for a kernel matrix that is not projected."""
+        assert self.pivots is not None
+        basis = None if self.basis is None else self.basis[used]
+        return replace(self, basis=basis, pivots=self.pivots[used])
 
     def input_coef(self, W: Floats) -> Floats:
         """Coefficients (..., n_features) of the samples for coefficients W (..., r) of the rows."""
@@ -210,8 +219,9 @@ def fit_features(
         return kernel_matrix(X, X[chosen], kernel, **shape)
 
     definite = kernel == "rbf" or (kernel == "poly" and coef0 >= 0)
-    limit = exact_limit or (_FACTOR_LIMIT if factored else _EXACT_LIMIT)
-    exact = n <= limit and (n_components is None or n_components >= n)
+    if exact_limit is None:
+        exact_limit = _FACTOR_LIMIT if factored else _EXACT_LIMIT
+    exact = n <= exact_limit and (n_components is None or n_components >= n)
     if exact and not factored:
         gram, projection = _gram(X, kernel, shape, definite, tol)
         basis = None if kernel == "precomputed" else X
@@ -285,6 +295,8 @@ def _pivoted_cholesky(K: Floats, tol: float) -> tuple[Floats, Ints]:
     scale[scale == 0.0] = 1.0
     unit = K / scale[:, None]
     unit /= scale
+    # Without rounding errors on the diagonal, ties do not depend on them.
+    np.fill_diagonal(unit, K.diagonal() > 0.0)
     factor, order, rank, _ = dpstrf(unit.T, tol=tol, lower=1, overwrite_a=1)
     order = order.astype(np.intp) - 1
     rows = np.empty((len(K), rank))

@@ -50,11 +50,10 @@ class Gram:
         self._forget()
 
     @classmethod
-    def of_samples(
-        cls, X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float
-    ) -> Gram:
+    def of_samples(cls, X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Gram:
         """Kernel matrix of samples, not yet computed."""
-        sides = kernel_sides(X, kernel, gamma, coef0, centre_of=X)
+        centre = X.mean(axis=0) if kernel == "rbf" and is_dense(X) else None
+        sides = kernel_sides(X, kernel, gamma, coef0, centre)
         diagonal = kernel_diagonal(X, kernel, gamma=gamma, degree=degree, coef0=coef0)
         return cls(partial(_write_values, sides, kernel, degree), diagonal)
 
@@ -133,16 +132,16 @@ class Gram:
 
     def _fill(self, places: Ints, slots: Ints) -> None:
         """Compute the rows of samples in blocks that stay in the second-level cache."""
-        table = self.table
+        table, n = self.table, self.shape[1]
 
         def block(corner: tuple[int, int]) -> None:
-            some, part = (slice(first, first + size) for first, size in zip(corner, _BLOCK, strict=True))
-            values = np.empty((len(places[some]), len(range(self.shape[1])[part])))
+            some = slice(corner[0], corner[0] + _BLOCK[0])
+            part = slice(corner[1], min(corner[1] + _BLOCK[1], n))
+            values = np.empty((len(places[some]), part.stop - part.start))
             self._write(places[some], part, values)
             table[slots[some], part] = values
 
-        ranges = (range(0, m, size) for m, size in zip((len(places), self.shape[1]), _BLOCK, strict=True))
-        corners = list(product(*ranges))
+        corners = list(product(range(0, len(places), _BLOCK[0]), range(0, n, _BLOCK[1])))
         if self.n_threads == 1 or len(corners) == 1:
             for corner in corners:
                 block(corner)

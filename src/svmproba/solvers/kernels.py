@@ -131,30 +131,30 @@ def kernel_matrix(
     array([[1., 1.],
            [1., 9.]])
     """
-    left, _ = kernel_sides(X, kernel, gamma, coef0, centre_of=Y)
-    _, right = kernel_sides(Y, kernel, gamma, coef0, centre_of=Y)
+    dense = not (sparse.issparse(X) or sparse.issparse(Y))
+    centre = Y.mean(axis=0) if kernel == "rbf" and dense else None
+    left, _ = kernel_sides(X, kernel, gamma, coef0, centre)
+    _, right = kernel_sides(Y, kernel, gamma, coef0, centre)
     with np.errstate(over="ignore", invalid="ignore"):
         K = left @ right.T
     return apply_kernel(K.toarray() if sparse.issparse(K) else K, kernel, degree)
 
 
 def kernel_sides(
-    X: Rows, kernel: str, gamma: float, coef0: float, *, centre_of: Rows
+    X: Rows, kernel: str, gamma: float, coef0: float, centre: Floats | None
 ) -> tuple[Rows, Rows]:
     r"""Rows whose products are the arguments of the kernel: ``left[i] @ right[j]``.
 
-    For rbf the argument is :math:`-\gamma\|x_i-x_j\|^2`: one product gives it, which two more columns
-    make possible. Dense samples are shifted first by the mean of ``centre_of``: distances survive
-    that, and near the origin they lose no digits to cancellation.
+    For rbf the argument is :math:`-\gamma\|x_i-x_j\|^2`: with two more columns, one product gives
+    it. Dense samples are shifted by a centre (d,): distances survive that, and near the
+    origin they lose no digits to cancellation.
     """
-    if kernel == "linear":
-        return X, X
     stack = sparse.hstack if sparse.issparse(X) else np.hstack
     ones = np.ones((X.shape[0], 1))
     if kernel != "rbf":
         return as_rows(stack([gamma * X, coef0 * ones])), as_rows(stack([X, ones]))
-    if not sparse.issparse(X) and not sparse.issparse(centre_of):
-        X = X - centre_of.mean(axis=0)
+    if centre is not None:
+        X = X - centre
     with np.errstate(over="ignore"):
         norms = -gamma * _squared_norms(X)[:, None]
         _finite(norms, kernel)
@@ -172,7 +172,7 @@ def apply_kernel(K: Floats, kernel: str, degree: int) -> Floats:
             np.power(K, degree, out=K)
         elif kernel == "sigmoid":
             np.tanh(K, out=K)
-    return _finite(K, kernel)
+    return _finite(K, kernel, degree)
 
 
 def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Floats:
@@ -181,19 +181,20 @@ def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: f
         return np.ones(X.shape[0])
     with np.errstate(over="ignore"):
         diagonal = (gamma * _squared_norms(X) + coef0) ** degree
-    return _finite(diagonal, kernel)
+    return _finite(diagonal, kernel, degree)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating)
 
 
-def _finite(K: Floats, kernel: str) -> Floats:
+def _finite(K: Floats, kernel: str, degree: int = 1) -> Floats:
     if K.size == 0 or max(K.max(), -K.min()) <= LARGEST_VALUE:  # false where one is NaN
         return K
+    shape = f" with degree={degree}" if kernel == "poly" else ""
     raise ValueError(
-        f"kernel={kernel!r} has values that are not finite or above {LARGEST_VALUE:g}: scale X, "
-        f"lower gamma, coef0 or the degree, and see that X holds no NaN."
+        f"kernel={kernel!r}{shape} has values that are not finite or above {LARGEST_VALUE:g}: "
+        f"scale X, lower gamma, coef0 or the degree, and see that X holds no NaN."
     )
 
 

@@ -34,7 +34,7 @@ from svmproba.solvers.gram import Gram
 from svmproba.solvers.newton.guide import learn_guide, no_guide
 from svmproba.solvers.newton.lagrangian import DIRECT_WIDTH, clear, new_state
 from svmproba.solvers.newton.path import solve_path
-from svmproba.solvers.problem import Problem, Reach
+from svmproba.solvers.problem import Problem
 
 #: Samples up to which the kernel matrix of wide rows is kept (128 MB).
 _KERNEL_ROWS = 4000
@@ -50,8 +50,8 @@ Tally = Callable[[Any, Any], Pair]
 class Task(NamedTuple):
     """What all bags share."""
 
-    rows: Rows | None  #: None for the samples of a kernel
-    reach: Reach | None
+    rows: Rows  #: None for the samples of a kernel
+    reach: Any  #: `Reach` of the rows
     problem: Problem
     width: int  #: columns of the signed rows, with bias and padding
     grid: Floats  #: (n_C,), increasing values of C
@@ -168,8 +168,9 @@ def _prepare_sets(task: Task, counts: Any, stop: Any) -> Task:
 
 
 def _solve_sets(task: Task, space: Any, base: Floats, stop: Any, out: Pair) -> None:
-    fixed = (task.gram, task.problem.signs, task.problem.targets, base, task.grid, task.tol, stop)
-    solve_sets(*fixed, out[0][:, 0], out[1])
+    assert task.gram is not None
+    fixed = (task.problem.signs, task.problem.targets, base, task.grid, task.tol, stop)
+    solve_sets(task.gram, *fixed, out[0][:, 0], out[1])
 
 
 def _prepare_smo(task: Task, counts: Any, stop: Any) -> Task:

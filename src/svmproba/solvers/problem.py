@@ -327,8 +327,8 @@ def certify_gram(
 
     The members are :math:`f = K\beta + b` with the multipliers :math:`\beta_i=\alpha_iy_i` that are
     used, which overwrite ``alphas``; so :math:`\|w\|^2=\beta^\top K\beta` on both sides. The matrix
-    is taken as it is stored, symmetric up to rounding. Writes the scores to ``out`` (n_bags, n_C, n)
-    and returns the gaps.
+    is taken as it is stored, symmetric up to rounding. Writes the scores to ``out``
+    (n_bags, n_C, n) and returns the gaps.
     """
     hinge, total, linear, mass, doubt = np.empty((5, *out.shape[:2]))
     _balance(signs, targets, base, grid, alphas, linear, mass, doubt)
@@ -340,7 +340,7 @@ def certify_gram(
     error = (n + _FEW) * _ROUND * largest * mass
     norm += 2.0 * mass * error + doubt * (2.0 * np.abs(out).max(axis=2) + doubt * largest)
     out += intercept[:, :, None]
-    error += _FEW * _ROUND * np.abs(intercept)
+    error += np.where(mass > 0.0, _FEW * _ROUND * np.abs(intercept), 0.0)
     _hinges(out, error, signs, targets, base, grid, hinge, total)
     norm = np.maximum(norm, 0.0)
     return relative_gaps(0.5 * norm + hinge, linear - 0.5 * norm, _ZERO * total)

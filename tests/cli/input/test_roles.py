@@ -3,7 +3,7 @@
 import pytest
 
 from svmproba.cli.errors import InputError
-from svmproba.cli.input.roles import ColumnChoices, check_column
+from svmproba.cli.input.roles import ColumnChoices, check_column, split_names
 
 
 def test_choices_that_cannot_be():
@@ -15,3 +15,8 @@ def test_choices_that_cannot_be():
         ColumnChoices(drop=("a",), numeric=("a",)).of_columns(["a"], "x.csv")
     with pytest.raises(InputError, match=r"no column 'zzz'\. It has 'a', 'b'"):
         check_column("zzz", ["a", "b"], "x.csv", "--target")
+
+
+def test_names_with_commas_are_not_split():
+    given, columns = ["a, b", "income, net"], ["a", "b", "income, net"]
+    assert split_names(given, columns) == ("a", "b", "income, net")

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from svmproba.solvers.core.rows import signed_rows
-from svmproba.solvers.core.tables import column_sizes, kernel_products, product
+from svmproba.solvers.core.tables import column_sizes, product, row_products
 
 
 def test_product_of_dense_and_sparse_tables():
@@ -23,13 +22,9 @@ def test_column_sizes():
         assert most == terms
 
 
-def test_kernel_products_of_all_storages():
-    rng = np.random.default_rng(0)
-    signs = np.where(rng.random(30) < 0.5, -1.0, 1.0)
-    for density in (1.0, 0.1):  # the latter is stored as CSR, though the rows are an array
-        rows = rng.normal(size=(30, 7)) * (rng.random((30, 7)) < density)
-        expected = np.outer(signs, signs) * (rows @ rows.T)
-        for form in (rows, sparse.csr_array(rows)):
-            table, _ = signed_rows(form, signs)
-            found = kernel_products(form, table, signs, 2)
-            np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
+def test_products_of_all_rows():
+    rows = np.random.default_rng(0).normal(size=(30, 7))
+    rows[rows < 0.5] = 0.0
+    expected = [[sum(x * y for x, y in zip(a, b, strict=True)) for b in rows] for a in rows]
+    for form in (rows, sparse.csr_array(rows)):
+        np.testing.assert_allclose(row_products(form, 2), expected, atol=1e-13)

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from svmproba._json import plain
 from svmproba.cli import options
-from svmproba.cli.errors import Messages, Outcome, conduct, plain
+from svmproba.cli.errors import Messages, Outcome, conduct
 from svmproba.cli.output.files import check_model_target
 from svmproba.preparation.progress import show_progress
 

@@ -58,29 +58,18 @@ def tidied(strings: Any) -> Any:
 
 
 def to_numbers(column: Any, written: NumberFormat = PLAIN, *, booleans: bool = True) -> Numbers:
-    """Read a column as numbers.
-
-    `written` says how numbers are written in text; with `booleans` the words true and false are 1
-    and 0, as they are in a column of that type.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from svmproba.cli.input.cells import to_numbers
-    >>> to_numbers(pa.array(["1", " 2.5", "?", "many"]))
-    Numbers(values=array([1. , 2.5, nan, nan]), bad=array([False, False, False,  True]))
-    """
+    """Read a column as numbers; with `booleans` the words true and false are 1 and 0."""
     column = flat(column)
-    kind = column.type
+    kind, types = column.type, pa.types
     if is_text(column):
         values = _parse(column, written, booleans)
-        given = ~np.isnan(values) | _is_given(column)
+        given = ~np.isnan(values) | pc.is_valid(tidied(column)).to_numpy(zero_copy_only=False)
         bad = given & ~np.isfinite(values)
-    elif pa.types.is_null(kind) or pa.types.is_boolean(kind):
+    elif types.is_null(kind) or types.is_boolean(kind):
         values = column.cast(pa.int8()).cast(pa.float64()).to_numpy(zero_copy_only=False)
         bad = np.zeros(len(column), dtype=bool)
-    elif _is_number(kind):
-        if pa.types.is_float32(kind) or pa.types.is_decimal(kind):
+    elif types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        if types.is_float32(kind) or types.is_decimal(kind):
             # By way of text: 0.1 of 32 bits is read as 0.1, and a decimal as the nearest float.
             column = column.cast(pa.string())
         # A NaN of the file is a missing cell, as in pandas.
@@ -116,24 +105,11 @@ def _parse(strings: Any, written: NumberFormat, booleans: bool) -> Floats:
     return np.array(written.plain(words).cast(pa.float64()).to_numpy(zero_copy_only=False))
 
 
-def _is_given(strings: Any) -> Bools:
-    return np.asarray(pc.is_valid(tidied(strings)).to_numpy(zero_copy_only=False))
-
-
 def to_words(column: Any) -> Any:
     """Read a column as words, null where the cell is missing: categories are compared as text.
 
     Integers have no decimals, and truth values are ``True`` or ``False``: the same cell is the same
     word, whatever type the file gives it.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from svmproba.cli.input.cells import to_words
-    >>> to_words(pa.array([1.0, None, 2.5])).to_pylist()
-    ['1', None, '2.5']
-    >>> to_words(pa.array(["1.0", "?", "true"])).to_pylist()
-    ['1', None, 'True']
     """
     column = flat(column)
     if pa.types.is_null(column.type):
@@ -163,8 +139,3 @@ def _words(cells: Any) -> Any:
 def looks_nested(kind: Any) -> bool:
     """Whether a cell holds more than one value, or bytes."""
     return bool(pa.types.is_nested(kind) or pa.types.is_binary(kind))
-
-
-def _is_number(kind: Any) -> bool:
-    types = pa.types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))

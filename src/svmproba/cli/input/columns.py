@@ -47,17 +47,9 @@ def plan_columns(
 ) -> list[Column]:
     """Decide what each column of a table without the target is.
 
-    Parameters
-    ----------
-    table : pyarrow.Table of n records
-    positive : ndarray of bool of shape (n,)
-        Records of the class of interest, to find columns that know the outcome.
-    choices : ColumnChoices, default=None
-        What the user decided; it is obeyed, and doubts are warned of.
-    reading : Reading, default=None
-        Signs of numbers in text.
-    rows : ndarray of shape (n,), default=None
-        Numbers of the records in the file, for messages; by default 1, 2, …
+    The labels serve to find columns that know the outcome. What the user chose is obeyed, and
+    doubts are warned of. `rows` are the numbers of the records in the file, for messages; by
+    default 1, 2, …
     """
     choices, reading = choices or ColumnChoices(), reading or Reading()
     rows = np.arange(1, table.num_rows + 1) if rows is None else rows

@@ -18,10 +18,7 @@ LONGEST_RECORD = 16 << 20
 
 
 def read_block(file: Any) -> bytes:
-    """Read ``BLOCK_BYTES``, or less at the end.
-
-    In small steps: a Ctrl-C during one long read from a pipe might be lost.
-    """
+    """Read ``BLOCK_BYTES`` or less, in small steps: one long read might lose a Ctrl-C."""
     pieces, n_missing = [], BLOCK_BYTES
     while n_missing and (piece := file.read1(n_missing)):
         pieces.append(piece)
@@ -103,13 +100,10 @@ def end_of_records(text: bytes, separator: str, newline: bytes) -> int:
 
 
 class Lines(NamedTuple):
-    """Where the records of a block are in the file.
+    """Where the records of a block are in the file."""
 
-    `first` is the line on which the block begins; `block` is None where every record is one line.
-    """
-
-    first: int
-    block: bytes | None
+    first: int  # line on which the block begins
+    block: bytes | None  # None where every record is one line
     separator: str
 
     def of(self, k: int) -> int:

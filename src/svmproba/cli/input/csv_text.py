@@ -73,14 +73,7 @@ def encoding_of(head: bytes, encoding: str | None) -> str:
 
 
 def guess_separator(text: str) -> str:
-    r"""Find the separator that divides most of the first lines into equally many cells.
-
-    Examples
-    --------
-    >>> from svmproba.cli.input.csv_text import guess_separator
-    >>> guess_separator("age;income\n31;1,5\n44;2,5\n")
-    ';'
-    """
+    """Find the separator that divides most of the first lines into equally many cells."""
     best, best_rank = ",", (0, 1)
     for separator in SEPARATORS.values():
         rows = _first_rows(text, separator)
@@ -94,10 +87,7 @@ def guess_separator(text: str) -> str:
 
 
 def separator_line(text: str) -> tuple[str | None, str, int]:
-    """Remove the line ``sep=;`` that tells Excel the separator.
-
-    Returns the separator or None, the text that follows, and the bytes of the line in UTF-8.
-    """
+    """Read Excel's line ``sep=;``: the separator or None, the text after it, bytes of the line."""
     line = re.match(r'"?sep=([^\r\n])"?(?:\r\n|\r|\n)', text, re.IGNORECASE)
     if line is None:
         return None, text, 0

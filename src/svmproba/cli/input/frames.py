@@ -26,19 +26,7 @@ def frame_of(
     note_bad: Callable[[Column, Bools], None] = lambda column, bad: None,
     note_words: Callable[[str, Any], None] = lambda name, words: None,
 ) -> pd.DataFrame:
-    """Make the table that the model reads.
-
-    Parameters
-    ----------
-    table : pyarrow.Table or record batch
-    columns : sequence of Column
-        Columns of the model.
-    where : callable, default=str
-        Names a record for messages.
-    note_bad, note_words : callable
-        Called with a column and its cells that are not numbers, where there are any; and with the
-        name and words of every column of categories.
-    """
+    """Make the model's table; `note_bad` and `note_words` hear of cells, `where` names a record."""
     made: dict[str, Any] = {}
     for column in columns:
         name, cells = column.name, table.column(column.name)

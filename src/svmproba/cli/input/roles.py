@@ -17,10 +17,7 @@ NUMERIC, CATEGORICAL, DROPPED = "numeric", "categorical", "dropped"
 
 @dataclass(frozen=True)
 class Column:
-    """Role of one column, and why; counts of missing cells and of different other values.
-
-    `format` says how its numbers are written, where they are text.
-    """
+    """Role of one column, and why; counts of missing cells and of different other values."""
 
     name: str
     role: str
@@ -28,7 +25,7 @@ class Column:
     n_missing: int = 0
     n_distinct: int = 0
     warnings: list[str] = field(default_factory=list)
-    format: NumberFormat = PLAIN
+    format: NumberFormat = PLAIN  # of numbers in text
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON."""
@@ -58,14 +55,7 @@ class ColumnChoices:
 
 
 def split_names(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
-    """Split lists at commas, except for names of columns that contain commas.
-
-    Examples
-    --------
-    >>> from svmproba.cli.input.roles import split_names
-    >>> split_names(["a, b", "income, net"], ["a", "b", "income, net"])
-    ('a', 'b', 'income, net')
-    """
+    """Split lists at commas, except for names of columns that contain commas."""
     names: list[str] = []
     for text in given:
         names += [text] if text in columns else [name.strip() for name in text.split(",")]
@@ -96,10 +86,7 @@ def check_needed(needed: Sequence[str], table: TableFile) -> None:
 
 
 def columns_of(about: dict[str, Any], reading: Reading) -> list[Column]:
-    """Columns that a model uses, with the format of their numbers in a new table.
-
-    What the user says of the new table (`reading`) has precedence over the format at the fit.
-    """
+    """Columns that a model uses; `reading` has precedence over the format of numbers at the fit."""
     columns = []
     for saved in about["columns"]:
         if saved["role"] != DROPPED:

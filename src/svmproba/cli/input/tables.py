@@ -31,14 +31,11 @@ CHUNK_ROWS = 1 << 15
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read; None: guessed (separator, encoding) or found for each column (numbers).
-
-    Without a header the names are ``column1``, ``column2``, …
-    """
+    """How a table is read; None: guessed, or found for each column (signs of numbers)."""
 
     separator: str | None = None
     encoding: str | None = None
-    header: bool = True
+    header: bool = True  # without one the names are column1, column2, …
     decimal: str | None = None
     thousands: str | None = None
 
@@ -58,16 +55,13 @@ class Chunk(NamedTuple):
 
 
 class TableFile:
-    """A table that can be read once, from start to end.
-
-    `size` and `position` are the bytes or records of the whole (None where unknown) and those read.
-    """
+    """A table that can be read once, from start to end."""
 
     name: str
     columns: list[str]
     reading: Reading = Reading()
-    size: int | None = None
-    position: int = 0
+    size: int | None = None  # bytes or records of the whole
+    position: int = 0  # of those, read
 
     def chunks(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
         """Read some columns, by default all."""
@@ -89,10 +83,7 @@ class TableFile:
 
 
 def open_table(source: str, reading: Reading | None = None) -> TableFile:
-    """Open a table and read the names of its columns.
-
-    `source` is a file of CSV, compressed CSV (``.gz``) or Parquet; ``"-"``: CSV on standard input.
-    """
+    """Open CSV, ``.csv.gz`` or Parquet, or ``-``, CSV on standard input; read the names."""
     reading = reading or Reading()
     if source == STANDARD:
         return CsvTable("standard input", sys.stdin.buffer, reading)

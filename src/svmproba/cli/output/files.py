@@ -36,18 +36,8 @@ def check_target(
 ) -> None:
     """Refuse a file that cannot or must not be written, before the long work begins.
 
-    Parameters
-    ----------
-    path : str or Path
-        ``"-"``: standard output.
-    suffixes : tuple of str
-        Endings that are allowed; empty: any.
-    inputs : sequence of str, default=()
-        Files that the command reads, which are never replaced; ``"-"``: standard input.
-    force : bool, default=False
-        Whether another file that exists may be replaced.
-    option : str, default="--out"
-        Name for the message.
+    Suffixes are the endings allowed; empty: any. Inputs are never replaced, other files with
+    `force` alone. ``"-"`` is standard output or input.
     """
     for source in inputs:
         if _is_same_file(str(path), source):
@@ -97,10 +87,7 @@ def _is_same_file(out: str, source: str) -> bool:
 def table_writer(
     out: str, schema: Any, *, overwrite: bool = True
 ) -> Iterator[Callable[[Any], None]]:
-    """Write the record batches of a table as they come, by the callable ``write(batch)``.
-
-    `out` ends with ``.parquet`` or ``.csv``, or is ``"-"`` for CSV on standard output.
-    """
+    """Write record batches to Parquet, CSV or ``-``, CSV, by the callable ``write(batch)``."""
     if out == STANDARD:
         # What was written to standard output stays there, whatever happens.
         with _csv_writer(sys.stdout.buffer, schema) as write:

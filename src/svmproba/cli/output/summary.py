@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline
 
+from svmproba.bootstrap.guarantee import in_records
 from svmproba.cli.costs import rule_in_words
 from svmproba.cli.output.doubts import findings_of, limits_of
 from svmproba.cli.task import Task
@@ -32,7 +33,7 @@ def describe(model: Pipeline, task: Task, goal: Goal, target: str) -> dict[str, 
         "goal": {"tpr": goal.tpr, "tnr": goal.tnr, "guarantee": goal.guarantee},
         "calibration": goal.calibration,
         "costs": None if goal.costs is None else goal.costs.to_dict(),
-        "guarantee": svm.guarantee_,
+        "guarantee": in_records(svm.guarantee_),
         "figures": found,
         "limits": limits_of(model, task, found),
         "findings": findings_of(model, task, goal, found),
@@ -40,10 +41,7 @@ def describe(model: Pipeline, task: Task, goal: Goal, target: str) -> dict[str, 
 
 
 def figures(model: Pipeline, task: Task, goal: Goal) -> dict[str, Any]:
-    """Measure the model on the records that each bag left out.
-
-    Rates are those of the decisions that `svmproba predict` takes; NaN where unknown.
-    """
+    """Measure the decisions of `svmproba predict` out of bag; NaN where a figure is unknown."""
     svm, kept = model["svm"], task.kept
     positive = task.y[kept] == task.positive
     found: dict[str, Any] = {

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
-from svmproba.estimators._records import take_rows
+from svmproba._json import plain
+from svmproba.bootstrap.guarantee import in_records
+from svmproba.estimators.input.samples import take_rows
 from svmproba.evaluation._calibration import calibration_error
 from svmproba.evaluation._checks import check_calls, check_columns, check_probabilities, check_size
 from svmproba.evaluation._classifiers import is_calibrated, single_threshold
@@ -44,10 +46,7 @@ TABLE_DEMANDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0)
 def report_figures(
     model: Any, X: Any, y: ArrayLike, about: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Compute all numbers of a report, for the arguments of `report_html`.
-
-    The result holds numbers, strings, lists and dictionaries; None where a number is undefined.
-    """
+    """Compute the numbers of `report_html` as plain values; None where one is undefined."""
     about = {} if about is None else dict(about)
     ensemble, records = ensemble_of(model), read_records(model, X, y)
     costs = _costs(about.get("costs") or ensemble.costs_)
@@ -71,13 +70,13 @@ def report_figures(
         "quality": quality(ensemble, records),
         "near": _near(ensemble, records, steps, X, present["proba_threshold"]),
         "drivers": drivers(model, records),
-        "guarantee": ensemble.guarantee_,
+        "guarantee": in_records(ensemble.guarantee_),
         "facts": facts(model),
         "findings": _findings(ensemble, records, X, (names["positive"], names["negative"])),
         "warnings": [str(text) for text in about.get("warnings", ())],
     }
-    plain: dict[str, Any] = _plain(figures)
-    return plain
+    found: dict[str, Any] = plain(figures)
+    return found
 
 
 def _present(ensemble: Any, records: Records) -> dict[str, Any]:
@@ -239,16 +238,3 @@ def _record_names(X: Any, places: NDArray[np.intp]) -> tuple[list[str], bool]:
     if index is None or callable(index) or np.array_equal(index, np.arange(len(index))):
         return [str(place + 1) for place in places], False
     return [str(index[place]) for place in places], True
-
-
-def _plain(value: Any) -> Any:
-    """Turn arrays into lists, and numbers that are not finite into None, for JSON."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from svmproba._types import Floats
+from svmproba.bootstrap.guarantee import in_records
 from svmproba.bootstrap.intervals import percentile_interval
-from svmproba.estimators._summary import training_size
+from svmproba.estimators.ensemble.attributes import training_size
 from svmproba.evaluation._classifiers import is_calibrated
 from svmproba.evaluation.report._records import Records, ensemble_of
 
@@ -101,7 +102,7 @@ def facts(model: Any) -> list[tuple[str, str]]:
         columns = f"{model.n_features_in_}, encoded as {ensemble.n_features_in_} numbers"
     found = [
         ("Model", type(ensemble).__name__),
-        ("Trained on", training_size(ensemble)),
+        ("Trained on", in_records(training_size(ensemble))),
         ("Columns", columns),
         ("Bags", f"{n_bags}"),
         ("SVMs", f"{n_theta * n_bags}"),

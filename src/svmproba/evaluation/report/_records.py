@@ -14,7 +14,7 @@ from svmproba.bootstrap.fitted import oob_levels
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.votes import mix_shares, vote_shares
 from svmproba.estimators import BootstrapSVC
-from svmproba.estimators._records import take_rows
+from svmproba.estimators.input.samples import take_rows
 from svmproba.evaluation._checks import Calls
 from svmproba.evaluation._classifiers import is_calibrated, last_step, rows_for_last_step
 
@@ -71,10 +71,7 @@ def ensemble_of(model: Any) -> Any:
 
 
 def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
-    """Predict records; training records are recognised and predicted out of bag.
-
-    Records that are in every bag are left out.
-    """
+    """Predict records, training records out of bag; those that are in every bag are left out."""
     ensemble = ensemble_of(model)
     labels, rows = column_or_1d(y), rows_for_last_step(model, X)
     check_consistent_length(rows, labels)
@@ -106,18 +103,11 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
 def training_records(
     ensemble: Any, rows: Any, positive: Bools
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], bool]:
-    """Find the training records among given records, in whatever order they are.
+    """Places of the training records among those given, and among the training records.
 
-    A record is recognised by its label and by its mean score over the bags that left it out,
-    which no other record shares to ten digits.
-
-    Returns
-    -------
-    given, trained : ndarray of int of one shape
-        Places of the same records among the given and among the training records.
-    complete : bool
-        Whether all were compared; of very many records only a few are, and of little bootstraps
-        none.
+    A record is recognised by its label and by its mean score over the bags that left it out, which
+    no other record shares to ten digits. The last value tells whether all were compared: of very
+    many records only a few are, and of little bootstraps none.
     """
     if getattr(ensemble, "oob_records_", None) is not None:
         # Little bootstraps do not store which records they were fitted on.

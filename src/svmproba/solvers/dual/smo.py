@@ -166,7 +166,7 @@ def _scale(y, t, beta, F, most):
 def _solve(
     kernel, bag, packed, held, y, t, diagonal, beta, low, high, F, tol, span, stop, bars, best
 ):
-    """Take steps until the gap is closed, or no pair differs by more than ``span``; gives the bias."""
+    """Take steps until the gap is closed or all pairs are within ``span``; gives the bias."""
     m = F.shape[0]
     highest, lowest, gains = best[0], best[1], best[2]
     no_rise, no_fall = bars[0], bars[1]
@@ -177,7 +177,7 @@ def _solve(
         _ends(F, no_rise, no_fall, highest, lowest)
         i, top, bottom = _steepest(F, no_rise, highest, lowest)
         if top <= -0.5 * _FAR or bottom >= 0.5 * _FAR:
-            return F[0]  # one class only: nothing may move
+            return bottom if top <= -0.5 * _FAR else top  # one class only: nothing may move
         bias = 0.5 * (top + bottom)
         if top - bottom <= span:
             break
@@ -185,9 +185,10 @@ def _solve(
         row, own = packed[i], diagonal[i]
         _gains(F, row, diagonal, own, top, no_fall, gains)
         j = _partner(F, row, diagonal, own, top, no_fall, gains)
-        if step % _LOOK == 0 or j < 0:
-            if stop[0] or j < 0 or _gap(y, t, beta, low, high, F, bias) <= 0.85 * tol:
-                break
+        if j < 0 or stop[0]:
+            break
+        if step % _LOOK == 0 and _gap(y, t, beta, low, high, F, bias) <= 0.85 * tol:
+            break
         _pack(kernel, bag, packed, held, j)
         bend = max(own + diagonal[j] - 2.0 * row[j], 1e-12)
         size = min((F[i] - F[j]) / bend, min(high[i] - beta[i], beta[j] - low[j]))

@@ -61,10 +61,29 @@ def solve_sets(
         alphas[k] = np.abs(beta)
 
 
+def polish(
+    gram: Gram,
+    signs: Floats,
+    targets: Floats,
+    bounds: Floats,
+    beta: Floats,
+    products: Floats,
+    tol: float,
+    stop: Any,
+) -> float:
+    """Go on from multipliers ``beta``, whose products with K are known anew; gives the bias.
+
+    After very many steps :math:`F` has lost digits, and a member may have stopped too early.
+    """
+    low, high = np.minimum(bounds * signs, 0.0), np.maximum(bounds * signs, 0.0)
+    F = signs * targets - products
+    return _solve(gram, signs, targets, beta, low, high, F, tol, stop)
+
+
 def _scale(beta: Floats, F: Floats, wish: Floats, most: float) -> None:
     """Multiply the multipliers by the best factor between 1 and ``most``."""
-    norm = beta @ (wish - F)
-    factor = min(max(beta @ wish / norm, 1.0), most) if norm > 0.0 else 1.0
+    linear, norm = float(beta @ wish), float(beta @ (wish - F))
+    factor = min(max(linear / norm, 1.0), most) if norm > 0.0 else 1.0
     F[:] = wish - factor * (wish - F)
     beta *= factor
 
@@ -86,10 +105,10 @@ def _solve(
     for _ in range(_MOST_SETS):
         rise, fall = beta < high, beta > low
         top, bottom = F[rise].max(initial=-np.inf), F[fall].min(initial=np.inf)
-        if not top > bottom:
-            return float(top if np.isinf(bottom) else bottom if np.isinf(top) else bias)
+        if np.isinf(top) or np.isinf(bottom):  # one class only: nothing may move
+            return float(bottom if np.isinf(top) else top)
         bias = float(0.5 * (top + bottom))
-        if stop[0] or _gap(signs, targets, beta, low, high, F, bias) <= 0.85 * tol:
+        if stop[0] or top <= bottom or _gap(signs, targets, beta, low, high, F, bias) <= 0.85 * tol:
             break
         chosen = _choose(F, rise, fall, bias, last[rise[last] & fall[last]])
         slots = gram.hold(chosen)

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
-from svmproba.estimators._pair_links import class_scores
+from svmproba.estimators.pairs.links import class_scores
 
 
 def test_class_scores_are_libsvms():

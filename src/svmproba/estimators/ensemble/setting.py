@@ -13,21 +13,21 @@ from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.fitted import FittedEnsemble, settle_ensemble
 from svmproba.bootstrap.members import Family, Members, Training
 from svmproba.bootstrap.votes import tally_block
-from svmproba.estimators._lazy_table import refuse_lazy
 from svmproba.estimators._progress import FitProgress
-from svmproba.estimators._records import check_records
-from svmproba.estimators._training_set import (
-    TrainingSet,
-    check_weight_range,
-    class_factors,
-    training_set,
-)
-from svmproba.estimators._validation import (
+from svmproba.estimators.input.dask_tables import refuse_lazy
+from svmproba.estimators.input.parameters import (
     KERNEL_PARAMETERS,
     as_generator,
     check_ensemble_parameters,
     check_gammas,
     check_kernels,
+)
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.input.training_set import (
+    TrainingSet,
+    check_weight_range,
+    class_factors,
+    training_set,
 )
 
 THETA = np.dtype(
@@ -38,11 +38,7 @@ RARE = 0.3
 
 
 def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Family]:
-    """Families of an ensemble: kernels, gammas and class weights, every one with every other.
-
-    `data` has the attributes X, weight, classes and plus, and `sizes` are the numbers of samples of
-    the other class and of the class of interest.
-    """
+    """Families of an ensemble: kernels, gammas and class weights, every one with every other."""
     weighting = estimator.class_weight
     # Balanced weights leave calibrated probabilities right and rank rare classes better.
     if weighting is None and is_auto(estimator.calibration):
@@ -90,33 +86,15 @@ def check_class_weights(
 
 
 class Setting(NamedTuple):
-    """What a fit starts from.
+    """What a fit starts from."""
 
-    Attributes
-    ----------
-    data : TrainingSet
-        Samples that the members are judged by, and their labels.
-    counts : ndarray of uint8, shape (n_bootstraps, n_samples)
-        The bags.
-    n_redraws : int
-        Bags that were drawn again because they lacked a class.
-    places : ndarray of int or None
-        Which samples of the table these are; None: all.
-    options : dict
-        Keyword arguments of `fit_members` and its like.
-    progress : FitProgress
-        Hears of the bags.
-    subsets : tuple of two int
-        Number and size of the subsets of little bootstraps.
-    """
-
-    data: TrainingSet
-    counts: NDArray[np.uint8]
-    n_redraws: int
-    places: NDArray[np.int64] | None
-    options: dict[str, Any]
+    data: TrainingSet  # the samples that judge the members
+    counts: NDArray[np.uint8]  # (n_bootstraps, n), the bags
+    n_redraws: int  # bags that were drawn again because they lacked a class
+    places: NDArray[np.int64] | None  # (n,), of the samples in the table; None: all
+    options: dict[str, Any]  # keyword arguments of `fit_members` and its like
     progress: FitProgress
-    subsets: tuple[int, int] = (0, 0)
+    subsets: tuple[int, int] = (0, 0)  # number and size of those of little bootstraps
 
     def settle(self, estimator: Any, members: Members, training: Training) -> FittedEnsemble:
         """Weigh the hyperparameter values and summarise the out-of-bag scores."""

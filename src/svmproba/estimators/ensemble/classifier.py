@@ -15,17 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.estimators._calibration import with_calibration
 from svmproba.estimators._costs import DecisionMixin, ensemble_with_costs
-from svmproba.estimators._ensemble_predictions import EnsemblePredictions
-from svmproba.estimators._rate_control import (
+from svmproba.estimators.ensemble.calibration import with_calibration
+from svmproba.estimators.ensemble.predictions import EnsemblePredictions
+from svmproba.estimators.ensemble.rates import (
     Target,
     check_target,
     new_levels,
     training_levels,
     with_rate,
 )
-from svmproba.estimators._validation import check_calibration
+from svmproba.estimators.input.parameters import check_calibration
 
 Model = TypeVar("Model", bound="EnsembleClassifier")
 

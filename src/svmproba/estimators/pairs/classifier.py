@@ -14,13 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
 from svmproba.estimators._costs import DecisionMixin
-from svmproba.estimators._pairs import Pair, PairMembers, Places, Samples, encode_samples
-from svmproba.estimators._records import check_records
-from svmproba.estimators._validation import check_grid_parameters, check_integer
+from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators.input.parameters import check_grid_parameters, check_integer
+from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.pairs.samples import Pair, PairMembers, Places, Samples, encode_samples
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 
 
+@document_parameters
 class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
     """Classifier with one SVM, or one for each class weight, for every pair of classes."""
 
@@ -121,8 +123,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
@@ -149,8 +150,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
@@ -171,8 +171,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------

@@ -119,10 +119,7 @@ def read_rows(
 
 
 def map_partitions(model: Any, method: str, X: Any, columns: int | None, dtype: Any) -> Any:
-    """Apply a method of a fitted model to every partition; nothing is read before it is computed.
-
-    The method gives an array with a row for each sample and so many columns; None: it has one axis.
-    """
+    """Apply a method, whose arrays have so many columns or one axis, to every partition, lazily."""
     import dask
     import dask.array
 

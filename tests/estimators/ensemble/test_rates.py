@@ -200,7 +200,7 @@ def test_the_split_rule_takes_its_order_statistic(model):
     missed = (threshold.predict(X)[y == 1] == 0).sum()
     assert missed == order_statistic(n_plus, 0.9, 0.9) - 1
     assert "proven" in threshold.guarantee_
-    assert f"{n_plus} records" in threshold.guarantee_
+    assert f"{n_plus} samples" in threshold.guarantee_
 
 
 def test_oob_and_jackknife_guarantees(model, calibrated):

@@ -13,16 +13,18 @@ from svmproba._types import Floats
 from svmproba.bootstrap.fitted import ensemble_vote_shares
 from svmproba.bootstrap.members import member_scores, score_blocks
 from svmproba.bootstrap.votes import two_columns
-from svmproba.estimators._calibration import positive_proba
-from svmproba.estimators._fitted_attributes import FittedAttributes
-from svmproba.estimators._lazy_table import is_lazy, map_partitions, refuse_lazy
-from svmproba.estimators._rate_control import obey_jackknife
-from svmproba.estimators._records import check_records
-from svmproba.estimators._uncertainty import KINDS, proba_interval, score_interval
-from svmproba.estimators._validation import check_confidence, check_option
+from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators.ensemble.attributes import FittedAttributes
+from svmproba.estimators.ensemble.calibration import positive_proba
+from svmproba.estimators.ensemble.intervals import KINDS, proba_interval, score_interval
+from svmproba.estimators.ensemble.rates import obey_jackknife
+from svmproba.estimators.input.dask_tables import is_lazy, map_partitions, refuse_lazy
+from svmproba.estimators.input.parameters import check_confidence, check_option
+from svmproba.estimators.input.samples import check_records
 from svmproba.solvers.kernels import Rows
 
 
+@document_parameters
 class EnsemblePredictions(FittedAttributes):
     """What a fitted ensemble says of samples."""
 
@@ -34,8 +36,7 @@ class EnsemblePredictions(FittedAttributes):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
@@ -57,8 +58,7 @@ class EnsemblePredictions(FittedAttributes):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
@@ -76,8 +76,7 @@ class EnsemblePredictions(FittedAttributes):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Returns
         -------
@@ -92,8 +91,7 @@ class EnsemblePredictions(FittedAttributes):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
 
         Yields
         ------
@@ -128,8 +126,7 @@ class EnsemblePredictions(FittedAttributes):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
         confidence : float, default=0.95
             Confidence of the first two kinds.
         kind : {"simulation", "sampling", "venn_abers"}, default="sampling"
@@ -186,8 +183,7 @@ class EnsemblePredictions(FittedAttributes):
 
         Parameters
         ----------
-        X : array-like or sparse, shape (n_samples, n_features)
-            Samples.
+        {X}
         confidence : float, default=0.95
             Confidence; 0.95 asks for a thousand bags or more.
         theta : int or None, default=None

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from svmproba._types import Floats
-from svmproba.estimators._pairs import Samples, join_pairs
+from svmproba.estimators.pairs.samples import Samples, join_pairs
 from svmproba.links._choose import BY_NAME
 
 _OF_ENSEMBLES = ("quadratic", "spline", "stack", "auto")

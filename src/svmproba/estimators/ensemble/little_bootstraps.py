@@ -12,18 +12,18 @@ from sklearn.utils.validation import validate_data
 from svmproba._types import Floats
 from svmproba.bootstrap.little import Split, fit_little_members, split_records
 from svmproba.bootstrap.members import Members, Training
-from svmproba.estimators._lazy_table import is_lazy, read_labels, read_rows
 from svmproba.estimators._progress import FitProgress
-from svmproba.estimators._records import check_records, check_sizes
-from svmproba.estimators._setting import Setting, fit_options, make_families
-from svmproba.estimators._training_set import TrainingSet, encode_two_classes, training_set
-from svmproba.estimators._validation import (
+from svmproba.estimators.ensemble.setting import Setting, fit_options, make_families
+from svmproba.estimators.input.dask_tables import is_lazy, read_labels, read_rows
+from svmproba.estimators.input.parameters import (
     as_generator,
     check_ensemble_parameters,
     check_kernels,
     check_number,
     check_option,
 )
+from svmproba.estimators.input.samples import check_records, check_sizes
+from svmproba.estimators.input.training_set import TrainingSet, encode_two_classes, training_set
 from svmproba.solvers.kernels import Rows, as_rows
 
 RESAMPLES = ("bootstrap", "blb")

@@ -51,7 +51,7 @@ def test_leave_one_out():
 
 
 def test_unconverged_svms_are_warned_of(monkeypatch):
-    import svmproba.estimators._cross_fit as module
+    import svmproba.estimators.pairs.cross_fit as module
 
     fit = module.fit_ensemble
     monkeypatch.setattr(

@@ -24,7 +24,7 @@ def data():
 def test_a_fitted_model_tells_what_it_came_to(model, data):
     assert "<li>" not in model._repr_html_()
     html = model.fit(*data)._repr_html_()
-    assert "20 bags × 2 hyperparameter values = 40 SVMs on 80 records" in html
+    assert "20 bags × 2 hyperparameter values = 40 SVMs on 80 samples" in html
     assert f"TPR {model.oob_tpr_:.1%}, TNR {model.oob_tnr_:.1%}" in html
     assert f"largest certified gap {model.duality_gap_.max():.1e}" in html
     assert html.count("<li>") == 3

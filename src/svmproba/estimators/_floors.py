@@ -1,18 +1,30 @@
-"""What a constrained SVM says where its floors clash or its columns are badly scaled."""
+"""Floors under rates, and what is said where they clash or columns are badly scaled."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from svmproba._types import Floats
+from svmproba.estimators.input.parameters import check_number
 from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.single import solve_constrained
 from svmproba.solvers.kernels import Rows
 
+FLOORS = ("min_tpr", "min_tnr", "min_accuracy")
 #: Factor between the ranges of columns from which they should be scaled.
 _UNEQUAL = 1e6
+
+
+def check_floor(name: str, value: Any) -> float:
+    """Return the floor, 0 for none."""
+    if value is None:
+        return 0.0
+    check_number(name, value, 0, 1, "None or a number in [0, 1]")
+    return float(value)
 
 
 def clash_message(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from svmproba.estimators._pairs import PairMembers, encode_samples, join_pairs
+from svmproba.estimators.pairs.samples import PairMembers, encode_samples, join_pairs
 from svmproba.solvers.features import fit_features
 
 X = np.arange(12.0).reshape(6, 2)

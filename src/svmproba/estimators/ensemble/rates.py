@@ -16,8 +16,8 @@ from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus,
 from svmproba.bootstrap.members import member_scores, score_blocks
 from svmproba.bootstrap.profile import profile_records
 from svmproba.bootstrap.threshold import HAIR, threshold_for_rate
-from svmproba.estimators._calibration import calibrated_proba
-from svmproba.estimators._validation import check_confidence, check_number
+from svmproba.estimators.ensemble.calibration import calibrated_proba
+from svmproba.estimators.input.parameters import check_confidence, check_number
 from svmproba.solvers.kernels import Rows
 
 #: Calibrated probabilities above this number, so from one half on, are called positive.

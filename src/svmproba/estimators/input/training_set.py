@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from svmproba._types import Floats
 from svmproba.solvers.kernels import Rows
 
-#: Smallest and largest weight; see `svmproba.estimators._samples.LARGEST`.
+#: Smallest and largest weight; see `svmproba.estimators.input.samples.LARGEST`.
 WEIGHT_RANGE = (1e-40, 1e40)
 
 
@@ -101,32 +101,14 @@ def check_weight_range(names: list[str], smallest: float, largest: float) -> Non
 
 
 class TrainingSet(NamedTuple):
-    """Samples of positive weight, ready for bags.
+    """Samples of positive weight, ready for bags."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR, shape (n, n_features)
-        Samples, or their kernel matrix (n, n).
-    classes : ndarray, shape (2,)
-        Labels, sorted.
-    plus : int
-        Place of the class of interest among the classes.
-    positive : ndarray of bool, shape (n,)
-        Which samples belong to the class of interest.
-    weight : ndarray, shape (n,) or None
-        Factor on C for each sample; None where all are one.
-    present : ndarray of int, shape (n,) or None
-        Places of these samples among those given; None where none was left out.
-    n_given : int
-        Number of samples given.
-    """
-
-    X: Rows
-    classes: NDArray[Any]
-    plus: int
-    positive: NDArray[np.bool_]
-    weight: Floats | None
-    present: NDArray[np.intp] | None
+    X: Rows  # (n, n_features), or the kernel matrix (n, n)
+    classes: NDArray[Any]  # (2,), sorted
+    plus: int  # place of the class of interest among them
+    positive: NDArray[np.bool_]  # (n,), samples of the class of interest
+    weight: Floats | None  # (n,), factor on C; None where all are one
+    present: NDArray[np.intp] | None  # (n,), places among the samples given; None: all
     n_given: int
 
     def spread(self, values: NDArray[Any], fill: float) -> NDArray[Any]:
@@ -148,10 +130,7 @@ def training_set(
     pairwise: bool,
     least: int = 2,
 ) -> TrainingSet:
-    """Leave out samples of weight 0, encode the labels, multiply sample and class weights.
-
-    A class with fewer than `least` samples is refused.
-    """
+    """Leave out samples of weight 0, encode the labels (`least` of each), join the weights."""
     check_binary(y)
     n_given = X.shape[0]
     X, y, weight, present = present_samples(X, y, sample_weight, pairwise)
@@ -179,6 +158,7 @@ def present_samples(
 
 
 def class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[Any]) -> Floats:
+    """Factor on C of every sample, from a dict or "balanced"."""
     if not isinstance(class_weight, dict) and class_weight != "balanced":
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}.")
     per_class = compute_class_weight(class_weight, classes=classes, y=y)

@@ -83,10 +83,7 @@ def _margin_rows(svm: Trained) -> Floats:
 def link_proba(
     link: Any, scores: Floats, rows: Rows, rest: Floats, spread: Spread | None
 ) -> Floats:
-    """Probability (n,) of the second class of a pair for scores (n,) and rows (n, d) of samples.
-
-    `rest` (n,) comes from `kernel_rest`, `spread` from `fit_spread`.
-    """
+    """Probability (n,) of the second class of a pair from scores (n,), rows (n, d) and a spread."""
     if spread is None:
         P: Floats = link.predict(scores)
         return P

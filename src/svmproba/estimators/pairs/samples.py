@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from svmproba._types import Bools, Floats
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.votes import two_columns
-from svmproba.estimators._training_set import join_weights, place_of_interest, present_samples
+from svmproba.estimators.input.training_set import join_weights, place_of_interest, present_samples
 from svmproba.links import couple
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
@@ -36,10 +36,7 @@ class PairSamples(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Samples of positive weight, and the pairs of their classes.
-
-    Pairs are (0, 1), (0, 2), ..., (1, 2), ...; of two classes, the class of interest is the second.
-    """
+    """Samples of positive weight, and the pairs of their classes."""
 
     X: Rows  # (n, n_features), or the kernel matrix (n, n)
     label: Places  # (n,), places of the labels among the classes
@@ -47,7 +44,9 @@ class Samples(NamedTuple):
     weight: Floats | None  # (n,), factor on C
     present: Places  # (n,), places of these samples among those given
     n_given: int
-    pairs: list[Pair]
+    pairs: list[
+        Pair
+    ]  # (0, 1), (0, 2), ..., (1, 2), ...; of two classes, that of interest is second
 
     def by_pair(self) -> list[PairSamples]:
         """Give the samples of every pair."""

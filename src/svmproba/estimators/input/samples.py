@@ -17,10 +17,7 @@ LARGEST = 1e50
 
 
 def check_records(estimator: Any, X: Any, *y: Any, dtype: Any = np.float64, **options: Any) -> Any:
-    """Do what scikit-learn's ``validate_data`` does, after and before checks of our own.
-
-    The estimator gets ``n_features_in_`` and ``feature_names_in_``, or is asked for them.
-    """
+    """Do what scikit-learn's ``validate_data`` does, with checks of our own before and after."""
     check_sparse(X)
     checked = validate_data(estimator, X, *y, accept_sparse="csr", dtype=dtype, **options)
     check_sizes(checked[0] if y else checked, getattr(estimator, "feature_names_in_", None))

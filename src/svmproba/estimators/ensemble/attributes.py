@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble, oob_rates
 from svmproba.bootstrap.members import input_coef
 from svmproba.bootstrap.votes import two_columns
-from svmproba.estimators._summary import summary_of, with_list
 
 T = TypeVar("T")
 
@@ -100,4 +100,30 @@ class FittedAttributes(BaseEstimator):
         return bundle
 
     def _with_summary(self, html: str) -> str:
-        return with_list(html, self._summary()) if hasattr(self, "ensemble_") else html
+        if not hasattr(self, "ensemble_"):
+            return html
+        return f"{html}<ul>{''.join(f'<li>{escape(line)}</li>' for line in self._summary())}</ul>"
+
+
+def training_size(model: Any) -> str:
+    """Tell on how many samples an ensemble was trained."""
+    if getattr(model, "oob_samples_", None) is None:
+        return f"{model.counts_.shape[1]} samples"
+    return f"{model.n_subsets_} subsets of {model.subset_size_} samples"
+
+
+def summary_of(model: Any) -> list[str]:
+    """Sentences on a fitted ensemble."""
+    n_theta, n_bags = model.intercept_.shape
+    gaps = model.duality_gap_[np.isfinite(model.duality_gap_)]
+    largest = f"; largest certified gap {gaps.max():.1e}" if len(gaps) else ""
+    rates = {"TPR": model.oob_tpr_, "TNR": model.oob_tnr_, "accuracy": model.oob_score_}
+    known = ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items() if rate == rate)
+    kind = "vote shares" if model.calibrator_ is None else "calibrated"
+    return [
+        f"{n_bags} bags × {n_theta} hyperparameter values = {n_bags * n_theta} SVMs on "
+        f"{training_size(model)}{largest}.",
+        f"Out of bag, {model.pos_label_!s} being positive: {known or 'rates not known'}. "
+        f"Probabilities: {kind}.",
+        model.guarantee_,
+    ]

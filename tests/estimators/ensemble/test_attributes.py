@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from svmproba import BootstrapSVC
-from svmproba.estimators._fitted_attributes import Fitted, FittedAttributes
+from svmproba.estimators.ensemble.attributes import Fitted, FittedAttributes
 
 NAMES = [name for name, value in vars(FittedAttributes).items() if isinstance(value, Fitted)]
 

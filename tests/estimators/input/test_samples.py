@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from svmproba.estimators._records import take_rows
+from svmproba.estimators.input.samples import take_rows
 
 TABLE = np.arange(12.0).reshape(4, 3)
 PLACES = np.array([3, 1])

@@ -17,7 +17,7 @@ from svmproba.bootstrap.intervals import (
 )
 from svmproba.bootstrap.members import member_scores, score_blocks
 from svmproba.bootstrap.votes import twice_votes
-from svmproba.estimators._calibration import calibrated_proba, link_proba, scaled_scores
+from svmproba.estimators.ensemble.calibration import calibrated_proba, link_proba, scaled_scores
 from svmproba.links import VennAbersLink
 from svmproba.solvers.kernels import Rows
 

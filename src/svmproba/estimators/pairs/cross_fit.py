@@ -10,10 +10,9 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from svmproba._types import Floats
-from svmproba.estimators._pairs import PairSamples, Places, Samples
+from svmproba.estimators.pairs.samples import PairSamples, Places, Samples
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.gram import Gram
-from svmproba.solvers.kernels import Rows
 
 
 def deal_folds(cv: Any, samples: Samples, rng: np.random.Generator) -> tuple[Places, int]:
@@ -54,7 +53,7 @@ class CrossFit(NamedTuple):
 
 def cross_fit(
     samples: Samples,
-    rows: Rows | Gram,
+    rows: Any,
     fold: Places,
     n_folds: int,
     Cs: Floats,

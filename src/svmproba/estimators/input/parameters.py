@@ -6,6 +6,7 @@ Every error names the parameter, the value and what is allowed.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ParamSpec
@@ -23,7 +24,7 @@ from svmproba.solvers.runtime.devices import resolve_device
 P = ParamSpec("P")
 
 PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))
-#: Smallest and largest C; see `svmproba.estimators._records.LARGEST`.
+#: Smallest and largest C; see `svmproba.estimators.input.samples.LARGEST`.
 C_RANGE = (1e-50, 1e50)
 #: Parameters of kernels beside their names and gamma.
 KERNEL_PARAMETERS = ("degree", "coef0", "n_components")
@@ -36,19 +37,24 @@ OF_SVC = {
 }
 
 
-def explain_names_of_svc(init: Callable[P, None]) -> Callable[P, None]:
-    """Let the TypeError for a parameter of scikit-learn's SVC say what to write instead."""
+def stores_parameters(init: Callable[P, None]) -> Callable[P, None]:
+    """Let ``__init__`` store its parameters, and explain those of scikit-learn's SVC it lacks."""
+    signature = inspect.signature(init)
 
     @functools.wraps(init)
-    def explained(*args: P.args, **kwargs: P.kwargs) -> None:
-        for name in OF_SVC.keys() & kwargs.keys():
+    def store(*args: P.args, **kwargs: P.kwargs) -> None:
+        for name in OF_SVC.keys() & kwargs.keys() - signature.parameters.keys():
             raise TypeError(
                 f"{type(args[0]).__name__} got an unexpected keyword argument {name!r}: "
                 f"{OF_SVC[name]}."
             )
         init(*args, **kwargs)
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        estimator, *parameters = given.arguments.items()
+        vars(estimator[1]).update(parameters)
 
-    return explained
+    return store
 
 
 def check_integer(name: str, value: object, minimum: int) -> None:
@@ -140,10 +146,7 @@ def check_kernels(kernel: Any) -> list[str]:
 
 
 def check_gammas(gammas: Any, kernel: str, X: Rows, weight: Floats | None = None) -> Floats:
-    """Distinct values of gamma in increasing order; one NaN for a kernel without gamma.
-
-    Weights are multiplicities of the samples.
-    """
+    """Distinct gammas, increasing, one NaN for a kernel without; weights are multiplicities."""
     if kernel in ("linear", "precomputed"):
         return np.array([np.nan])
     values = [gammas] if isinstance(gammas, (str, Real)) else gammas

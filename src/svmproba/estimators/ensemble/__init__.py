@@ -1,0 +1,1 @@
+"""What bootstrap ensembles share: attributes, predictions, calibration, rates."""

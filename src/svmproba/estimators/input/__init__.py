@@ -1,0 +1,1 @@
+"""Checks of parameters and samples, and what a fit starts from."""

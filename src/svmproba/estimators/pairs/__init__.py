@@ -1,0 +1,1 @@
+"""What classifiers share that have one SVM for every pair of classes."""

@@ -1,0 +1,192 @@
+"""The kernel matrix row by row, and certificates of members on it."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC
+
+from svmproba.solvers import gram as gram_module
+from svmproba.solvers.ensemble import fit_ensemble
+from svmproba.solvers.features import fit_features
+from svmproba.solvers.gram import Gram
+from svmproba.solvers.problem import certify_gram
+
+SHAPE = {"gamma": 0.4, "degree": 3, "coef0": 0.5}
+KERNELS = {
+    "rbf": {"gamma": 0.4},
+    "poly": SHAPE,
+}
+
+
+def samples(n=90, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    signs = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, signs
+
+
+@pytest.mark.parametrize("to", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rows_are_kernel_values(kernel, to):
+    X, _ = samples()
+    expected = pairwise_kernels(X, metric=kernel, **KERNELS[kernel])
+    gram = Gram.of_samples(to(X), kernel, **SHAPE)
+    np.testing.assert_allclose(gram.diagonal, expected.diagonal())
+    places = np.array([7, 3, 80])
+    np.testing.assert_allclose(_rows(gram, places), expected[places], rtol=1e-11)
+    assert not gram.whole
+    gram.complete()
+    assert gram.whole
+    np.testing.assert_allclose(gram.table, expected, rtol=1e-11)
+
+
+def _rows(gram, places):
+    slots = gram.hold(places)
+    return gram.table[slots]
+
+
+def test_rows_used_longest_ago_make_room(monkeypatch):
+    """With room for 16 rows any order of requests gives the right rows."""
+    X, _ = samples()
+    monkeypatch.setattr(Gram, "capacity", 16)
+    gram = Gram.of_samples(X, "rbf", **SHAPE)
+    expected = pairwise_kernels(X, metric="rbf", gamma=0.4)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        places = rng.choice(len(X), rng.integers(1, 17), replace=False)
+        np.testing.assert_allclose(_rows(gram, places), expected[places], rtol=1e-11)
+        held = np.flatnonzero(gram.slot >= 0)
+        assert len(held) <= 16
+        assert len(np.unique(gram.slot[held])) == len(held)
+    recent = np.arange(8)
+    gram.hold(recent)
+    gram.hold(np.arange(20, 28))
+    gram.hold(np.arange(40, 48))
+    assert (gram.slot[recent] < 0).all()
+    beta = rng.normal(size=(3, len(X)))
+    np.testing.assert_allclose(gram.scores(beta, np.empty_like(beta)), beta @ expected, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 1100), st.integers(1, 5), st.integers(0, 10**6))
+def test_scores_are_products(n, k, seed):
+    rng = np.random.default_rng(seed)
+    K, beta = rng.normal(size=(n, n)), rng.normal(size=(k, n))
+    beta[:, rng.random(n) < 0.5] = 0.0
+    found = Gram.of_matrix(K).scores(beta, np.full((k, n), np.nan))
+    np.testing.assert_allclose(found, beta @ K, atol=1e-11)
+
+
+def test_threads_and_pickling_change_nothing():
+    X, _ = samples(3000)
+    one, two = (Gram.of_samples(X, "rbf", **SHAPE) for _ in range(2))
+    two.n_threads = 2
+    places = np.arange(0, 3000, 7)
+    np.testing.assert_array_equal(_rows(one, places), _rows(two, places))
+    assert len(pickle.dumps(two)) < 4 * X.nbytes
+    again = pickle.loads(pickle.dumps(two))
+    np.testing.assert_array_equal(_rows(one, places), _rows(again, places))
+
+
+def exact_gap(K, signs, targets, bounds, bias, alpha):
+    """Relative gap in rational numbers."""
+    arrays = (K, signs, targets, bounds, alpha)
+    K, y, t, c, a = ([Fraction(float(x)) for x in np.ravel(v)] for v in arrays)
+    n, b = len(y), Fraction(float(bias))
+    a = [max(Fraction(0), min(x, most)) for x, most in zip(a, c, strict=True)]
+    up, down = (sum(x for x, s in zip(a, y, strict=True) if s == sign) for sign in (1, -1))
+    least = min(up, down)
+    scale = {1: least / up if up else 1, -1: least / down if down else 1}
+    beta = [x * scale[int(s)] * s for x, s in zip(a, y, strict=True)]
+    f = [sum(K[i * n + j] * beta[j] for j in range(n)) for i in range(n)]
+    norm = sum(x * v for x, v in zip(beta, f, strict=True))
+    hinge = sum(
+        most * max(Fraction(0), want - s * (v + b))
+        for most, want, s, v in zip(c, t, y, f, strict=True)
+    )
+    primal = norm / 2 + hinge
+    dual = sum(x * s * want for x, s, want in zip(beta, y, t, strict=True)) - norm / 2
+    return (primal - dual) / primal
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 1000.0])
+def test_gap_is_a_bound_in_exact_arithmetic(C):
+    X, signs = samples(25)
+    K = pairwise_kernels(X, metric="rbf", gamma=0.4)
+    K = (K + K.T) / 2
+    rng = np.random.default_rng(1)
+    for tol in (1e-1, 1e-12):
+        targets, base = rng.uniform(0.5, 1.5, 25), rng.integers(0, 3, (1, 25)).astype(float)
+        fit = fit_ensemble(Gram.of_matrix(K), signs, base, np.array([C]), targets=targets, tol=tol)
+        alphas = np.abs(fit.coef.transpose(1, 0, 2)).copy()
+        shared = (Gram.of_matrix(K), signs, targets, base, np.array([C]))
+        gap = certify_gram(*shared, fit.intercept.T, alphas.copy(), np.empty_like(alphas))[0, 0]
+        exact = exact_gap(K, signs, targets, C * base, fit.intercept[0, 0], alphas)
+        assert exact <= Fraction(gap)
+        assert gap <= float(exact) + 1e-9
+        np.testing.assert_allclose(gap, fit.gap[0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("case", ["rbf", "poly", "sigmoid", "precomputed"])
+@pytest.mark.parametrize("few", [True, False])
+def test_members_are_those_of_libsvm(case, few):
+    """Weights, duplicates, several C, training and new samples; both methods."""
+    X, signs = samples(120)
+    X[60:80], signs[60:80] = X[:20], signs[:20]
+    new, _ = samples(40, seed=5)
+    params = {"rbf": {"gamma": 0.4}, "poly": SHAPE, "sigmoid": {"gamma": 1e-6, "coef0": 0.0}}
+    params["precomputed"] = {"gamma": 0.4}
+    metric = "rbf" if case == "precomputed" else case
+    K = pairwise_kernels(X, metric=metric, **params[case])
+    K_new = pairwise_kernels(new, X, metric=metric, **params[case])
+    table, fresh = (K, K_new) if case == "precomputed" else (X, new)
+    shape = {} if case == "precomputed" else params[case]
+    feature_map, rows = fit_features(table, case, **shape)
+    rng = np.random.default_rng(2)
+    counts = rng.integers(0, 4, (3 if few else 40, 120)).astype(float)
+    weight, grid = rng.uniform(0.5, 2.0, 120), np.array([0.1, 3.0])
+    fit = fit_ensemble(rows, signs, counts, grid, weight=weight, tol=1e-7)
+    assert fit.gap.max() <= 1e-7
+    for b in range(3):
+        for k, C in enumerate(grid):
+            price = C * counts[b] * weight
+            twin = SVC(C=1.0, kernel="precomputed", tol=1e-7)
+            used = price > 0
+            twin.fit(K[np.ix_(used, used)], signs[used], sample_weight=price[used])
+            scores = feature_map.transform(fresh) @ fit.coef[k, b] + fit.intercept[k, b]
+            np.testing.assert_allclose(scores, twin.decision_function(K_new[:, used]), atol=3e-3)
+
+
+def test_rows_computed_when_needed_give_the_members_of_the_whole_matrix(monkeypatch):
+    """With room for few rows, with many samples: the gap is the same bound."""
+    X, signs = samples(1500)
+    monkeypatch.setattr(gram_module, "CACHE_BYTES", 8 * 1500 * 1100)
+    lazy, whole = (Gram.of_samples(X, "rbf", **SHAPE) for _ in range(2))
+    whole.complete()
+    grid, counts = np.array([0.1, 1.0, 10.0]), np.ones((2, 1500))
+    first, second = (fit_ensemble(rows, signs, counts, grid, tol=1e-6) for rows in (lazy, whole))
+    assert not lazy.whole
+    assert max(first.gap.max(), second.gap.max()) <= 1e-6
+    values = [
+        K.scores(fit.coef[:, 0].copy(), np.empty((3, 1500)))
+        for K, fit in ((whole, first), (whole, second))
+    ]
+    np.testing.assert_allclose(*values, atol=0.02)
+
+
+def test_one_class_in_a_bag_and_samples_all_alike():
+    K = np.ones((6, 6))
+    signs = np.array([1.0, 1, 1, -1, -1, -1])
+    counts = np.array([[1.0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 1, 1, 1, 1, 1]])
+    for many in (1, 10):
+        fit = fit_ensemble(Gram.of_matrix(K), signs, np.tile(counts, (many, 1)), np.array([1.0]))
+        assert fit.gap.max() <= 1e-3
+        assert (fit.intercept[0, :2] * [1, -1] >= 1 - 1e-3).all()
