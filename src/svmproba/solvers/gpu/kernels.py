@@ -9,23 +9,23 @@ import torch
 from torch import Tensor
 
 from svmproba._types import Rows
-from svmproba.solvers.core.tables import as_array
+from svmproba.solvers.core.tables import as_array, is_dense
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.gpu.ensemble import moved
 from svmproba.solvers.gram import Gram
-from svmproba.solvers.kernels import as_rows, kernel_sides
+from svmproba.solvers.kernels import kernel_sides
 
 #: Rows of a kernel matrix that are computed at a time.
 _ROWS = 4096
 
 
 def device_gram(gram: Gram, device: torch.device) -> Tensor:
-    """Kernel matrix (n, n) of the training samples, computed on the device where it can be."""
-    if gram.source is None:
+    """Kernel matrix (n, n) of the training samples, computed on the device unless sparse."""
+    if gram.source is None or not is_dense(gram.source[0][0]):
         gram.complete()
         return moved(gram.table, device)
     sides, kernel, degree = gram.source
-    left, right = (moved(as_array(side), device) for side in sides)
+    left, right = (moved(side, device) for side in sides)
     matrix = left.new_empty(gram.shape)
     for first in range(0, len(left), _ROWS):
         block = slice(first, first + _ROWS)
@@ -34,20 +34,17 @@ def device_gram(gram: Gram, device: torch.device) -> Tensor:
 
 
 def device_map(feature_map: FeatureMap, device: torch.device) -> Callable[[Any], Tensor]:
-    """Return what `FeatureMap.transform` does, on a device."""
+    """Return what `FeatureMap.transform` does; dense kernel values are computed on the device."""
     of, basis = feature_map, feature_map.basis
+    if basis is None or not is_dense(basis):
+        return lambda X: moved(as_array(of.transform(X)), device)
+    centre = basis.mean(axis=0)
+    right = moved(kernel_sides(basis, of.kernel, of.gamma, of.coef0, centre)[1], device).T
     projection = None if of.projection is None else moved(of.projection, device)
-    right = None
-    if basis is not None:
-        _, sides = kernel_sides(basis, of.kernel, of.gamma, of.coef0, centre_of=basis)
-        right = moved(as_array(sides), device).T
 
     def rows(X: Rows) -> Tensor:
-        if right is None:
-            values = moved(as_array(X if of.pivots is None else X[:, of.pivots]), device)
-        else:
-            left, _ = kernel_sides(as_rows(X), of.kernel, of.gamma, of.coef0, centre_of=basis)
-            values = _values(moved(as_array(left), device) @ right, of.kernel, of.degree)
+        left, _ = kernel_sides(as_array(X), of.kernel, of.gamma, of.coef0, centre)
+        values = _values(moved(left, device) @ right, of.kernel, of.degree)
         return values if projection is None else values @ projection
 
     return rows
