@@ -3,8 +3,9 @@ r"""Race: all members at once on a GPU, against all cores of the same machine.
 For each data set the B bags times 11 values of C are fitted on the device and on the CPU: the
 models alone (`fit_ensemble`, the path of the full sample and all transfers included), and a whole
 `BootstrapSVC.fit` (votes, reliability and profile of the out-of-bag scores too). The loop over
-``SVC`` by joblib is timed on as many bags as there are jobs for each C, smallest first, until `--peer-seconds` are over; its total is extrapolated from these fits, and every C that
-was not reached is counted at the time of the last one that was: ``>`` marks such a lower bound.
+``SVC`` by joblib is timed on as many bags as there are jobs for each C, smallest first, until
+`--peer-seconds` are over; its total is extrapolated from these fits, and every C that was not
+reached is counted at the time of the last one that was: ``>`` marks such a lower bound.
 
     python benchmarks/gpu_race.py --csv out/gpu.csv
     python benchmarks/gpu_race.py --kernels          # rbf, exact where the device's memory allows

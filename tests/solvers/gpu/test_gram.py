@@ -207,6 +207,7 @@ def test_systems_larger_than_the_columns_factored_at_once(monkeypatch):
 def test_newton_steps_do_without_first_order_steps(monkeypatch):
     """All bags above the tolerance after one look, in batches of two systems."""
     monkeypatch.setattr(gram, "_LOOKS", 1)
+    monkeypatch.setattr(gram, "_MORE_LOOKS", 1)
     monkeypatch.setattr(gram, "_STEPS", 1)
     monkeypatch.setattr(active_sets, "_SMALL", 1)
     X, signs, counts = table(seed=4)

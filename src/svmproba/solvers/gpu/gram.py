@@ -23,13 +23,14 @@ from svmproba.solvers.gpu.splitting import Splitting, make_splitting, split_step
 from svmproba.solvers.methods import Task
 from svmproba.solvers.runtime.devices import MATRICES, memory_budget
 
-#: First-order steps between two looks at the gaps, and how many looks.
-_STEPS, _LOOKS = 10, 10
+#: First-order steps between two looks at the gaps.
+_STEPS = 10
 #: Bags that tell whether a penalty smaller by this factor is better, and the first penalty as a
 #: multiple of the kernel's diagonal, if not the inverse of the first C.
 _PILOTS, _FACTOR, _LARGEST = 8, 4.0, 32.0
 #: Samples up to which Newton steps wait for all C: in larger batches, but from worse starts.
-_TOGETHER = 4096
+#: Looks at each C up to so many samples, and beyond, where Newton steps cost more.
+_TOGETHER, _LOOKS, _MORE_LOOKS = 4096, 10, 15
 #: Float64 numbers for each sample of a member that Newton steps work on, and of any other.
 _PER_SAMPLE, _PER_RESULT = 20, 4
 
@@ -124,7 +125,7 @@ def _first_steps(
     """Take first-order steps at one C, from the solutions of the last; write what is found."""
     bounds, (low, high, point) = C * base, _start(gram, shared.rho, base, C, last)
     place = torch.arange(len(base), device=base.device)
-    for _ in range(_LOOKS):
+    for _ in range(_LOOKS if base.shape[1] <= _TOGETHER else _MORE_LOOKS):
         now = settle(gram, bounds, split_steps(shared, low, high, point, _STEPS))
         found.write(place, now)
         left = torch.nonzero(now.gap > tol)[:, 0]
