@@ -123,8 +123,8 @@ def test_blocks_and_jobs_change_nothing(monkeypatch):
 def test_mean_scores_are_the_means_of_the_scores():
     members, X, *_ = case(7)
     expected = member_scores(members, X).mean(axis=2)
-    assert mean_scores(members, X) == pytest.approx(expected)
-    assert mean_scores(members, sparse.csr_array(X)) == pytest.approx(expected)
+    assert mean_scores(members, [X]) == pytest.approx(expected)
+    assert mean_scores(members, [sparse.csr_array(X)]) == pytest.approx(expected)
 
 
 def test_scales_are_medians_and_thresholds_cover_the_scores():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from svmproba.links import fit_link
+from svmproba.links import AutoLink, fit_link
 from svmproba.links._choose import LINKS
 
 
@@ -24,10 +24,19 @@ def test_every_name_gives_a_fitted_link_on_its_kind_of_scores(name):
     weights = np.array([0.4, 0.3, 0.2, 0.1])
     mixed = weights @ scaled
     link = fit_link(name, scaled, mixed, positive)
-    assert link.reads in ("mixed", "scaled")
-    P = link.predict(scaled if link.reads == "scaled" else mixed)
+    assert link.reads in ("mixed", "scaled", "ratios")
+    P = link.predict(mixed if link.reads == "mixed" else scaled)
     assert P.shape == positive.shape
     assert np.mean((P - positive) ** 2) < 0.9 * positive.var()
+
+
+def test_ratios_are_rows_of_no_family():
+    scaled, positive = sample(sigmoid)
+    ratios = np.random.default_rng(1).normal(size=(2, len(positive)))
+    rows = np.vstack([scaled, ratios])
+    link = fit_link("auto", scaled, scaled[0], positive, np.array([0, 0, 1, 1]), ratios)
+    expected = AutoLink([0, 0, 1, 1, -1, -1]).fit(rows, positive)
+    np.testing.assert_array_equal(link.predict(rows), expected.predict(rows))
 
 
 def test_an_unknown_name_is_named():

@@ -159,7 +159,7 @@ def test_a_single_sample(link):
 )
 def test_bad_input_is_named(link, scores, positive, message):
     scores = np.array(scores)
-    if scores.ndim == 1 and link.reads == "scaled":
+    if scores.ndim == 1 and link.reads in ("scaled", "ratios"):
         scores = scores[np.newaxis]
     with pytest.raises(ValueError, match=message):
         link.fit(scores, np.array(positive))

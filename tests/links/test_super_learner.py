@@ -44,10 +44,11 @@ def naive(scores, positive, families, new):
     scores, positive = scores[:, order], positive[order]
     centre, scale = scores.mean(axis=1)[:, None], scores.std(axis=1)[:, None]
     scores, new = (scores - centre) / scale, (new - centre) / scale
-    families, all_values = np.asarray(families), np.arange(len(scores))
-    groups = [np.flatnonzero(families == family) for family in sorted(set(families))]
-    groups += [all_values] if len(groups) > 1 else []
-    candidates = [(IsotonicLink(), [k]) for k in all_values]
+    families = np.asarray(families)
+    groups = [np.flatnonzero(families == family) for family in sorted(set(families)) if family >= 0]
+    groups += [np.flatnonzero(families >= 0)] if len(groups) > 1 else []
+    groups += [[k] for k in np.flatnonzero(families < 0)]
+    candidates = [(IsotonicLink(), [k]) for k in range(len(scores))]
     for group in groups:
         made = [PlattLink(), BetaLink(), QuadraticLink(), SplineLink()]
         if len(group) > 1:
@@ -88,10 +89,10 @@ def slow_weights(P, positive, shrinkage):
     return found.x
 
 
-def test_candidates_and_weights_as_defined():
-    scores, positive = sample(sigmoid, n=60, n_theta=3)
-    new, _ = sample(sigmoid, n=25, n_theta=3, seed=1)
-    families = [0, 0, 1]
+@pytest.mark.parametrize("families", [[0, 0, 1], [0, 0, -1], [0, 1, -1, -1]])
+def test_candidates_and_weights_as_defined(families):
+    scores, positive = sample(sigmoid, n=60, n_theta=len(families))
+    new, _ = sample(sigmoid, n=25, n_theta=len(families), seed=1)
     link = AutoLink(families).fit(scores, positive)
     # Both minimisers stop at about 1e-6 of the objective, hence of the weights at 1e-3.
     np.testing.assert_allclose(link.predict(new), naive(scores, positive, families, new), atol=2e-3)
@@ -152,14 +153,25 @@ def test_brier_tells_the_score_on_new_samples(truth):
 
 
 def test_one_good_value_among_many_is_found():
-    """A mean over all values would drown it."""
+    """Links on the mean of all values, the rule of old, drown it."""
     scores, positive = sample(sigmoid, n=2000, n_theta=10, noise=8.0)
-    scores[3], _ = sample(sigmoid, n=2000, n_theta=1, noise=0.0)[0][0], None
+    scores[3] = sample(sigmoid, n=2000, n_theta=1, noise=0.0)[0][0]
     link = AutoLink().fit(scores, positive)
     alone = PlattLink().fit(scores[3], positive)
-    assert (
-        brier(link, scores, positive) < np.mean((alone.predict(scores[3]) - positive) ** 2) + 1e-3
-    )
+    best = np.mean((alone.predict(scores[3]) - positive) ** 2)
+    assert brier(link, scores, positive) < best + 1e-3
+    mixed = scores.mean(axis=0)
+    for old in (PlattLink(), IsotonicLink(), SplineLink()):
+        P = old.fit(mixed, positive).predict(mixed)
+        assert np.mean((P - positive) ** 2) > best + 0.04
+
+
+def test_a_row_of_no_family_is_read_alone():
+    scores, positive = sample(sigmoid, n_theta=4)
+    link = AutoLink([0, 0, 1, -1]).fit(scores, positive)
+    assert all(3 not in places for places in link.places_ if len(places) > 1)
+    scores[3] = positive + 0.1 * scores[3]  # the best one
+    assert [3] in [list(places) for places in AutoLink([0, 0, 1, -1]).fit(scores, positive).places_]
 
 
 def test_constant_values_take_no_part():

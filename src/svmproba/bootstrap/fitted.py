@@ -25,6 +25,7 @@ from svmproba.bootstrap.members import (
 )
 from svmproba.bootstrap.profile import profile_records, scales_and_thresholds, scales_of_varying
 from svmproba.bootstrap.reliability import mean_reliability, weights
+from svmproba.bootstrap.spread import out_of_bag_spreads
 from svmproba.bootstrap.threshold import RateCurve, calibrated_curve, rate_curve, rates_at_threshold
 from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, vote_shares
 from svmproba.solvers.kernels import Rows
@@ -49,6 +50,7 @@ class FittedEnsemble:
     score_scales: Floats  # (n_theta,); infinite where all samples have about the same score
     oob_scores: Floats  # (n_theta, n_samples), mean over the bags that left a sample out
     oob_medians: Floats  # (n_theta, n_samples), upper median over the same bags
+    oob_spreads: Floats  # (n_families or 0, n_samples), standard deviation of their mixtures
     oob_median: Floats  # (n_samples,), upper weighted median over these bags and all theta
     vote_proba: Floats  # (n_samples,), out-of-bag mixture of the vote shares at the threshold 0
     vote_curve: RateCurve  # rates of the vote shares at many thresholds
@@ -109,6 +111,8 @@ def settle_ensemble(
         device=device,
     )
     vote_proba = spread(P, np.nan)
+    scales = scales_of_varying(scales, profile.mean)
+    spreads = out_of_bag_spreads(members, rho, scales, X, counts, n_jobs)
     return FittedEnsemble(
         members=members,
         thetas=thetas,
@@ -119,9 +123,10 @@ def settle_ensemble(
         positive=spread(positive, False),
         reliability=reliability,
         weights=rho,
-        score_scales=scales_of_varying(scales, profile.mean),
+        score_scales=scales,
         oob_scores=spread(profile.mean, np.nan),
         oob_medians=spread(profile.medians, np.nan),
+        oob_spreads=spread(spreads, np.nan),
         oob_median=spread(profile.median, np.nan),
         vote_proba=vote_proba,
         vote_curve=rate_curve(thresholds, profile, positive),

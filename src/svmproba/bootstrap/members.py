@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,10 +181,12 @@ def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
     return np.concatenate(list(parts), axis=1)
 
 
-def mean_scores(members: Members, X: Rows) -> Floats:
-    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)`, (n_samples, n_theta); costs one member."""
-    pairs = zip(transformed(members, X), members.mean_columns, strict=True)
-    parts = [rows @ columns for rows, columns in pairs]
+def mean_scores(members: Members, rows: Iterable[Rows]) -> Floats:
+    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)`, (n_samples, n_theta); costs one member.
+
+    `rows` are those of each family, see `transformed`.
+    """
+    parts = [table @ columns for table, columns in zip(rows, members.mean_columns, strict=True)]
     return np.concatenate(parts, axis=1) + members.intercept.mean(axis=1)
 
 

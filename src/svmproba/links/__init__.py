@@ -5,6 +5,8 @@ Each link is a small class with ``fit(scores, positive)`` and ``predict(scores)`
 
 * ``"mixed"``: one score per sample, shape (n,);
 * ``"scaled"``: the scores of all hyperparameter values, shape (n_theta, n);
+* ``"ratios"``: these and, below them, scores in units of their spread over the bags, one row for
+  each family of hyperparameter values;
 * ``"margin"`` or ``"bootstrap"``: one score per sample and its variance, both (n,);
 * ``"draws"``: the scores of posterior draws, shape (n_draws, n).
 """

@@ -49,6 +49,7 @@ def fit_link(
     mixed: Floats,
     positive: Bools,
     families: NDArray[np.int64] | None = None,
+    ratios: Floats | None = None,
 ) -> Link:
     r"""Fit the named link to the out-of-bag scores of a bootstrap ensemble.
 
@@ -65,12 +66,14 @@ def fit_link(
         Which samples belong to the class of interest.
     families : ndarray of int, shape (n_theta,), optional
         Family of each hyperparameter value, for ``"auto"``; None: one family.
+    ratios : ndarray, shape (n_ratios, n), optional
+        Mixtures of the families' scores in units of their spread over the bags, for ``"auto"``.
 
     Returns
     -------
     link
-        The fitted link. Its attribute ``reads`` tells whether ``predict`` takes ``"scaled"`` or
-        ``"mixed"`` scores.
+        The fitted link. Its attribute ``reads`` tells whether ``predict`` takes ``"mixed"``
+        scores, ``"scaled"`` ones, or both these and the ``"ratios"``.
 
     Examples
     --------
@@ -83,5 +86,10 @@ def fit_link(
     """
     if name not in LINKS:
         raise ValueError(f"name must be one of {', '.join(LINKS)}, got {name!r}")
-    link = AutoLink(families) if name == "auto" else BY_NAME[name]()
+    if name == "auto":
+        families = np.zeros(len(scaled), dtype=np.int64) if families is None else families
+        ratios = np.empty((0, len(positive))) if ratios is None else ratios
+        alone = np.full(len(ratios), -1)
+        return AutoLink(np.append(families, alone)).fit(np.vstack([scaled, ratios]), positive)
+    link = BY_NAME[name]()
     return link.fit(scaled if link.reads == "scaled" else mixed, positive)

@@ -29,7 +29,7 @@ class Link:
 
         Parameters
         ----------
-        scores : array-like, shape (n,), or (n_theta, n) where `reads` is ``"scaled"``
+        scores : array-like, shape (n,), or (n_rows, n) where `reads` says so
             Finite scores of samples that the SVMs were not trained on.
         positive : array-like of bool, shape (n,)
             Which samples belong to the class of interest.
@@ -39,7 +39,9 @@ class Link:
         self
             The fitted link.
         """
-        self._fit(*check_pairs(scores, positive, ndim=2 if self.reads == "scaled" else 1))
+        self._fit(
+            *check_pairs(scores, positive, ndim=2 if self.reads in ("scaled", "ratios") else 1)
+        )
         return self
 
     def predict(self, scores: ArrayLike) -> Floats:
@@ -47,7 +49,7 @@ class Link:
 
         Parameters
         ----------
-        scores : array-like, shape (n,), or (n_theta, n) where `reads` is ``"scaled"``
+        scores : array-like, shape (n,), or (n_rows, n) where `reads` says so
             Scores.
 
         Returns

@@ -31,7 +31,7 @@ _LEAST_WEIGHT = 1e-3
 
 
 class Candidate(NamedTuple):
-    """A link and the places of the hyperparameter values whose scores it reads."""
+    """A link and the rows of scores that it reads."""
 
     link: Link
     places: Places
@@ -56,12 +56,15 @@ class AutoLink(Link):
 
     .. math:: P(+|x)=\sum_k w_k\,g_k(s(x)),\qquad w_k\ge0,\quad\sum_kw_k=1,
 
-    where :math:`s(x)` are the mean scores at all hyperparameter values, standardised, and the
-    candidates :math:`g_k` are
+    where :math:`s(x)` are the mean scores at all hyperparameter values and, in a bootstrap ensemble
+    of several values, the ratio of each family's mean score to its standard deviation over the
+    bags, all standardised. A family has one kernel, gamma and class weight. Where bags disagree the
+    ratio is small, so that the probability need not be constant along a hyperplane. The candidates
+    :math:`g_k` are
 
     * an :class:`IsotonicLink` for each hyperparameter value,
-    * isotonic, Platt's, beta, quadratic and spline links of the mean score of each family of
-      values (one kernel, gamma and class weight) and of all values,
+    * isotonic, Platt's, beta, quadratic and spline links of the mean score of each family, of all
+      values and of each ratio,
     * a :class:`StackLink` of each family and of all values without negative weights, for three
       ridges.
 
@@ -71,26 +74,27 @@ class AutoLink(Link):
     Each candidate predicts every sample from a fit without the sample's fold, and the weights
     minimise :math:`\sum_i(\sum_kw_kg_k^{(-i)}(s_i)-y_i)^2+3\sum_kw_k^2` [1]_. The last term shrinks
     the weights towards equal ones. Links of weight below 0.001 are dropped and the others are
-    fitted to all samples. Hyperparameter values of constant score are ignored. With a class of one
+    fitted to all samples. Rows of constant score are ignored. With a class of one
     sample there is no cross-fitting, and all candidates have the same weight.
 
-    The link does not depend on the order of the samples. With one hyperparameter value the
-    probability is a non-decreasing function of the score.
+    The link does not depend on the order of the samples. With one row of scores the probability is
+    a non-decreasing function of the score.
 
     Parameters
     ----------
-    families : array-like of int, shape (n_theta,), optional
-        Family of each hyperparameter value; None: all are of one family.
+    families : array-like of int, shape (n_rows,), optional
+        Family of each row of scores, negative for a row that belongs to none, such as a ratio;
+        None: all are of one family.
 
     Attributes
     ----------
     links_ : list of links
         The fitted links in use.
     places_ : list of ndarray of int
-        Places of the hyperparameter values that each link reads.
+        Rows of scores that each link reads.
     weights_ : ndarray, shape (n_links,)
         Weights :math:`w_k`.
-    centre_, scale_ : ndarray, shape (n_theta,)
+    centre_, scale_ : ndarray, shape (n_rows,)
         Mean and standard deviation of the scores; the scale is infinite where they are constant.
     brier_ : float
         Cross-fitted Brier score of the combination, slightly optimistic because the weights were
@@ -118,8 +122,8 @@ class AutoLink(Link):
 
     @property
     def reads(self) -> str:
-        """Scores of all hyperparameter values."""
-        return "scaled"
+        """Scores of all hyperparameter values, and ratios to their spread."""
+        return "ratios"
 
     def _fit(self, s: Floats, plus: Bools) -> None:
         # Sorted, because rounding of sums depends on the order of their terms.
@@ -161,12 +165,14 @@ class AutoLink(Link):
 
 
 def _candidates(families: NDArray[np.int64], varies: Bools) -> Iterator[Candidate]:
-    """Candidates of single values, of families and of all values."""
+    """Candidates of single rows, of families and of all rows that belong to one."""
     usable = np.flatnonzero(varies) if varies.any() else np.arange(len(varies))
     for place in usable:
         yield Candidate(IsotonicLink(), np.array([place]))
-    groups = [usable[families[usable] == family] for family in np.unique(families[usable])]
-    for group in [*groups, usable] if len(groups) > 1 else groups:
+    alone, values = (usable[(families[usable] < 0) == wanted] for wanted in (True, False))
+    groups = [values[families[values] == family] for family in np.unique(families[values])]
+    groups += [values] if len(groups) > 1 else []
+    for group in [*groups, *alone[:, np.newaxis]]:
         links: list[Link] = [PlattLink(), BetaLink(), QuadraticLink(), SplineLink()]
         if len(group) > 1:
             links += [IsotonicLink(), *(StackLink(ridge, non_negative=True) for ridge in _RIDGES)]

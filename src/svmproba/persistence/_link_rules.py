@@ -78,6 +78,8 @@ def link(*allowed: str) -> Check:
     def check(value: Any, sizes: Sizes) -> None:
         name, found = type(value).__name__, {**sizes}
         refuse(name not in allowed, "is not a link that is allowed here")
+        if name == "AutoLink":
+            found["used"] += sizes["spreads"]
         check_all(vars(value), LINKS[name], found)
         if name == "AutoLink":
             for i, (part, places) in enumerate(zip(value.links_, value.places_, strict=True)):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba._files import write_whole
 from svmproba._types import Floats
 from svmproba.bootstrap.members import same_map
+from svmproba.bootstrap.spread import LARGEST_RATIO, LEAST_SPREAD, family_mixtures
 from svmproba.bootstrap.votes import DECIMALS
 from svmproba.estimators import BootstrapSVC, ProbabilitySVC
 from svmproba.estimators.ensemble.calibration import TIE_BREAK
@@ -168,27 +169,34 @@ def _value_graph(graph: Graph, feature_map: FeatureMap, rows: str, basis: Floats
     return graph.add("Tanh", K)
 
 
-def _theta_parts(graph: Graph, final: Any, rows: str) -> Iterator[tuple[str, Floats]]:
-    """Yield rows and coefficients (d, n_bags) for each hyperparameter value."""
-    members = final.ensemble_.members
-    n_bags, before, mapped = members.intercept.shape[1], None, rows
-    for feature_map, columns in zip(members.feature_maps, members.columns, strict=True):
-        if feature_map.kernel == "linear":
-            columns = feature_map.input_coef(columns.T).T
-        if before is None or not same_map(feature_map, before):
-            before, mapped = feature_map, _kernel_graph(graph, feature_map, rows)
-        for part in np.moveaxis(columns.reshape(len(columns), -1, n_bags), 1, 0):
-            yield mapped, part
+def _family_rows(graph: Graph, final: Any, rows: str) -> list[str]:
+    """Rows of the feature map of every family; neighbours share them."""
+    found: list[str] = []
+    maps = final.ensemble_.members.feature_maps
+    for f, feature_map in enumerate(maps):
+        shared = f > 0 and same_map(feature_map, maps[f - 1])
+        found.append(found[-1] if shared else _kernel_graph(graph, feature_map, rows))
+    return found
+
+
+def _score_graph(graph: Graph, feature_map: FeatureMap, rows: str, columns: Floats) -> str:
+    """Products of rows and columns (d, k) of coefficients."""
+    if feature_map.kernel == "linear":
+        columns = feature_map.input_coef(columns.T).T
+    return graph.add("MatMul", rows, columns)
 
 
 def _vote_graph(graph: Graph, final: Any, rows: str) -> str:
     """Mixture of the vote shares, (n, 1); the mean of signs is twice a share minus one."""
-    thresholds = np.broadcast_to(final.threshold_, final.weights_.shape)
+    members, (n_theta, n_bags) = final.ensemble_.members, final.intercept_.shape
+    thresholds = np.broadcast_to(final.threshold_, n_theta)
+    tables, n_C = _family_rows(graph, final, rows), n_theta // len(members.columns)
     signs = []
-    for k, (mapped, coef) in enumerate(_theta_parts(graph, final, rows)):
-        if not final.weights_[k]:
-            continue
-        scores = graph.add("Add", graph.add("MatMul", mapped, coef), final.intercept_[k])
+    for k in np.flatnonzero(final.weights_):
+        f, c = divmod(int(k), n_C)
+        columns = members.columns[f][:, c * n_bags : (c + 1) * n_bags]
+        scores = _score_graph(graph, members.feature_maps[f], tables[f], columns)
+        scores = graph.add("Add", scores, final.intercept_[k])
         if thresholds[k]:
             # A difference from the threshold has the exact sign; a changed intercept has not.
             scores = graph.add("Sub", scores, thresholds[k])
@@ -202,26 +210,47 @@ def _vote_graph(graph: Graph, final: Any, rows: str) -> str:
 def _link_graph(graph: Graph, final: Any, rows: str) -> str:
     """Calibrated probability, (n, 1)."""
     if isinstance(final, ProbabilitySVC):
-        linear = final._feature_map.kernel == "linear"
-        coef = final.coef_ if linear else final._coef
-        mapped = _kernel_graph(graph, final._feature_map, rows)
-        scores = graph.add("Add", graph.add("MatMul", mapped, coef.T), final.intercept_)
-        return link_graph(graph, final.link_, scores)
+        feature_map = final._feature_map
+        mapped = _kernel_graph(graph, feature_map, rows)
+        scores = _score_graph(graph, feature_map, mapped, final._coef.T)
+        return link_graph(graph, final.link_, graph.add("Add", scores, final.intercept_))
+    members, tables = final.ensemble_.members, _family_rows(graph, final, rows)
     used = final.weights_ > 0
     scales = final.score_scales_[used]
-    by_map: dict[str, list[Floats]] = {}
-    for (mapped, coef), is_used in zip(_theta_parts(graph, final, rows), used, strict=True):
-        if is_used:
-            by_map.setdefault(mapped, []).append(coef.mean(axis=1))
-    means = [graph.add("MatMul", mapped, np.column_stack(c)) for mapped, c in by_map.items()]
-    intercept = final.intercept_[used].mean(axis=1)
+    parts = zip(members.feature_maps, tables, members.mean_columns, strict=True)
+    families = np.split(used, len(tables))
+    means = [
+        _score_graph(graph, feature_map, table, columns[:, some])
+        for (feature_map, table, columns), some in zip(parts, families, strict=True)
+        if some.any()
+    ]
     joined = graph.add("Concat", *means, axis=1) if len(means) > 1 else means[0]
+    intercept = final.intercept_[used].mean(axis=1)
     scaled = graph.add("Div", graph.add("Add", joined, intercept), scales)
     mixed = graph.add("MatMul", scaled, final.weights_[used][:, np.newaxis])
     link = final.calibrator_
-    P = link_graph(graph, link, scaled if link.reads == "scaled" else mixed)
+    read = mixed if link.reads == "mixed" else scaled
+    if link.reads == "ratios" and len(final.ensemble_.oob_spreads):
+        read = graph.add("Concat", scaled, *_ratio_graphs(graph, final, tables), axis=1)
+    P = link_graph(graph, link, read)
     slack = graph.add("Mul", graph.add("Sub", graph.add("Sigmoid", mixed), P), TIE_BREAK)
     return graph.add("Add", P, slack)
+
+
+def _ratio_graphs(graph: Graph, final: Any, tables: list[str]) -> Iterator[str]:
+    """Scores of each family in units of their spread, (n, 1); as `score_ratios`."""
+    members, n_bags = final.ensemble_.members, final.intercept_.shape[1]
+    mixtures = family_mixtures(members, final.weights_ / final.score_scales_)
+    parts = zip(members.feature_maps, tables, mixtures, strict=True)
+    for feature_map, table, mixture in parts:
+        scores = _score_graph(graph, feature_map, table, mixture.columns)
+        scores = graph.add("Add", scores, mixture.intercept)
+        mean = graph.mean(scores)
+        centred = graph.add("Sub", scores, mean)
+        variance = graph.mean(graph.add("Mul", centred, centred))
+        spread = graph.add("Sqrt", graph.add("Mul", variance, n_bags / (n_bags - 1)))
+        ratio = graph.add("Div", mean, graph.add("Max", spread, LEAST_SPREAD))
+        yield graph.add("Clip", ratio, -LARGEST_RATIO, LARGEST_RATIO)
 
 
 def _close(graph: Graph, final: Any, P: str) -> None:

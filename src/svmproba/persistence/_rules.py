@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from svmproba import estimators as own
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.members import Members
+from svmproba.bootstrap.spread import is_read
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators.ensemble.setting import THETA
 from svmproba.estimators.input.parameters import (
@@ -110,6 +111,12 @@ def weights(value: Any, sizes: Sizes) -> None:
     sizes["used"] = int(np.count_nonzero(value))
 
 
+def spreads(value: Any, sizes: Sizes) -> None:
+    """Check spreads of the scores, one row for each map where links read them."""
+    sizes["spreads"] = sizes["maps"] if is_read(sizes["used"], sizes["bags"]) else 0
+    floats("spreads", "samples", be="finite or NaN")(value, sizes)
+
+
 def threshold(value: Any, sizes: Sizes) -> None:
     """Check one threshold, or one for each theta."""
     an_array = isinstance(value, np.ndarray)
@@ -178,6 +185,7 @@ _FITTED: dict[str, Check] = {
     "score_scales": floats("theta", be="positive or infinite"),
     "oob_scores": floats("theta", "samples", be="finite or NaN"),
     "oob_medians": floats("theta", "samples", be="finite or NaN"),
+    "oob_spreads": spreads,
     "oob_median": floats("samples", be="finite or NaN"),
     "vote_proba": floats("samples", be="in [0, 1] or NaN"),
     "vote_curve": curve,

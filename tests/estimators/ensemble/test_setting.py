@@ -14,7 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 import svmproba
 from svmproba import BootstrapSVC, ConstrainedBootstrapSVC, ThresholdBootstrapSVC
-from svmproba.links import PlattLink
+from svmproba.bootstrap.members import member_scores
+from svmproba.links import AutoLink, PlattLink
 
 
 def rare(n, share, seed=0):
@@ -138,6 +139,56 @@ def test_little_bootstraps_take_class_weights(class_weight):
     assert model.oob_tpr_ > plain.oob_tpr_
 
 
+# What a link reads
+
+
+def link_rows(model, scores, counted):
+    """Scaled mean scores, and family by family the mixture over its spread, sample by sample."""
+    factors = model.weights_ / model.score_scales_
+    families = {repr(t) for t in model.thetas_[["kernel", "gamma", "class_weight"]].tolist()}
+    of_family = np.array_split(np.arange(len(factors)), len(families))
+    rows = []
+    for s, used in zip(scores, counted, strict=True):  # (n_theta, n_bootstraps) and (n_bootstraps,)
+        mixtures = [factors[places] @ s[places][:, used] for places in of_family]
+        ratios = [np.clip(g.mean() / g.std(ddof=1), -100, 100) for g in mixtures]
+        rows.append([*(s[:, used].mean(axis=1) / model.score_scales_), *ratios])
+    numbers = [k for k, places in enumerate(of_family) for _ in places]
+    return np.array(rows).T, [*numbers, *[-1] * len(families)]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "auto"])
+def test_auto_reads_mean_scores_and_their_ratios_to_the_spread(data, kernel):
+    X, y = data
+    model = small(kernel=kernel, class_weight=[None, "balanced"], calibration="auto").fit(X, y)
+    members = model.ensemble_.members
+    rows, families = link_rows(model, member_scores(members, X), model.counts_.T == 0)
+    usable = np.count_nonzero(model.counts_ == 0, axis=0) >= 5
+    link = AutoLink(families).fit(rows[:, usable], y[usable] == 1)
+    np.testing.assert_allclose(model.oob_proba_[usable, 1], link.predict(rows)[usable], atol=1e-6)
+    new = rare(50, 0.2, seed=5)[0]
+    scores = member_scores(members, new)
+    rows, _ = link_rows(model, scores, np.ones((50, 30), dtype=bool))
+    np.testing.assert_allclose(model.predict_proba(new)[:, 1], link.predict(rows), atol=1e-6)
+    read = np.unique(np.concatenate(model.calibrator_.places_))
+    assert read.max() >= len(model.thetas_)  # the ratios have weight
+
+
+@pytest.mark.parametrize("params", [{"Cs": [0.5]}, {"epsilon": 0.0}])
+def test_one_value_gives_probabilities_that_rise_with_its_score(data, params):
+    X, y = data
+    model = small(calibration="auto", class_weight=[None], **params).fit(X, y)
+    new = rare(300, 0.2, seed=5)[0]
+    scores = member_scores(model.ensemble_.members, new)[:, model.weights_ > 0].mean(axis=(1, 2))
+    P = model.predict_proba(new)[np.argsort(scores), 1]
+    assert np.all(np.diff(P) >= 0)
+
+
+def test_few_bags_have_no_spread(data):
+    model = small(n_bootstraps=29, calibration="auto").fit(*data)
+    assert model.ensemble_.oob_spreads.shape == (0, 200)
+    assert len(model.calibrator_.centre_) == len(model.thetas_)
+
+
 # Rare classes
 
 
@@ -184,6 +235,9 @@ def test_the_ranking_of_a_rare_class_is_that_of_the_truth():
     new, labels, truth = rare(50_000, 0.05, seed=2)
     found = roc_auc_score(labels, model.predict_proba(new)[:, 1])
     assert found > roc_auc_score(labels, truth) - 0.01
+    with pytest.warns(UserWarning, match="same score"):  # without weights, members are constant
+        plain = model.set_params(class_weight=[None]).fit(X, y)
+    assert roc_auc_score(labels, plain.predict_proba(new)[:, 1]) < found - 0.1
 
 
 def test_a_curved_boundary_is_found_by_both_kernels_together():
@@ -198,6 +252,23 @@ def test_a_curved_boundary_is_found_by_both_kernels_together():
     both, rbf, linear = brier("auto"), brier("rbf"), brier("linear")
     assert linear > 0.2
     assert both < rbf + 0.005
+
+
+def test_a_linear_ensemble_follows_a_circle_where_its_bags_disagree():
+    """The mean scores alone, the rule of old, are constant along lines."""
+
+    def circle(n, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 2))
+        return X, rng.random(n) < np.where((X**2).sum(axis=1) < 1.4, 0.9, 0.1)
+
+    X, y = circle(800, seed=0)
+    new, labels = circle(5000, seed=1)
+    model = small(n_bootstraps=60, Cs=[0.1, 1.0, 10.0], calibration="auto").fit(X, y)
+    old = AutoLink().fit(model.oob_scores_, y)
+    scores = member_scores(model.ensemble_.members, new).mean(axis=2).T
+    found, before = model.predict_proba(new)[:, 1], old.predict(scores)
+    assert np.mean((found - labels) ** 2) < np.mean((before - labels) ** 2) - 0.005
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ from scipy.special import expit
 from svmproba._types import Floats
 from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.fitted import NO_GUARANTEE, FittedEnsemble, ensemble_vote_shares
-from svmproba.bootstrap.members import mean_scores
+from svmproba.bootstrap.members import mean_scores, transformed
+from svmproba.bootstrap.spread import deviations, family_mixtures, score_ratios
 from svmproba.bootstrap.votes import mix_shares
 from svmproba.links._choose import fit_link
 from svmproba.solvers.kernels import Rows
@@ -52,8 +53,10 @@ def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> Fitte
         (ensemble.weights @ scaled)[usable],
         ensemble.positive[usable],
         families_of(ensemble.thetas)[in_use],
+        _ratios(ensemble.weights, scaled, ensemble.oob_spreads)[:, usable],
     )
-    return replace(plain, calibrator=link, oob_proba=link_proba(link, ensemble.weights, scaled))
+    P = link_proba(link, ensemble.weights, scaled, ensemble.oob_spreads)
+    return replace(plain, calibrator=link, oob_proba=P)
 
 
 def families_of(thetas: NDArray[Any]) -> NDArray[np.int64]:
@@ -72,22 +75,38 @@ def positive_proba(ensemble: FittedEnsemble, rows: Rows, n_jobs: int | None, dev
 
 def calibrated_proba(ensemble: FittedEnsemble, rows: Rows) -> Floats:
     """Calibrated probability of the class of interest."""
-    return link_proba(ensemble.calibrator, ensemble.weights, scaled_scores(ensemble, rows))
+    return link_proba(ensemble.calibrator, ensemble.weights, *scores_and_spreads(ensemble, rows))
 
 
-def scaled_scores(ensemble: FittedEnsemble, rows: Rows) -> Floats:
-    """Mean scores over the bags in units of their scales, shape (n_theta, n_samples)."""
-    blocks = row_blocks(rows.shape[0], rows.shape[1] + len(ensemble.weights))
-    parts = [mean_scores(ensemble.members, rows[block]) for block in blocks]
-    return np.concatenate(parts).T / ensemble.score_scales[:, np.newaxis]
+def scores_and_spreads(ensemble: FittedEnsemble, rows: Rows) -> tuple[Floats, Floats]:
+    """Mean scores over the bags in units of their scales (n_theta, n), and spreads.
+
+    The spreads (n_families, n) are left out, (0, n), where no link reads them.
+    """
+    members, factors = ensemble.members, ensemble.weights / ensemble.score_scales
+    wanted = len(ensemble.oob_spreads) and getattr(ensemble.calibrator, "reads", "") == "ratios"
+    mixtures = family_mixtures(members, factors) if wanted else []
+    scores, spreads = [], []
+    for block in row_blocks(rows.shape[0], rows.shape[1] + members.intercept.size):
+        tables = list(transformed(members, rows[block]))
+        scores.append(mean_scores(members, tables))
+        spreads.append(deviations(mixtures, tables) if wanted else np.empty((0, len(scores[-1]))))
+    scaled = np.concatenate(scores).T / ensemble.score_scales[:, np.newaxis]
+    return scaled, np.concatenate(spreads, axis=1)
 
 
-def link_proba(link: Any, weights: Floats, scaled: Floats) -> Floats:
-    """Probability from scaled scores (n_theta, n); NaN where they are."""
+def link_proba(link: Any, weights: Floats, scaled: Floats, spreads: Floats) -> Floats:
+    """Probability from scaled scores (n_theta, n) and spreads; NaN where they are."""
     mixed = weights @ scaled
-    scores = scaled[weights > 0] if link.reads == "scaled" else mixed
+    scores = mixed if link.reads == "mixed" else scaled[weights > 0]
+    if link.reads == "ratios":
+        scores = np.vstack([scores, _ratios(weights, scaled, spreads)])
     known = ~np.isnan(mixed)
     P = np.full(len(mixed), np.nan)
     P[known] = link.predict(scores[..., known])
     # Samples on one step of a link are still ordered, and may be told apart.
     return P + TIE_BREAK * (expit(mixed) - P)
+
+
+def _ratios(weights: Floats, scaled: Floats, spreads: Floats) -> Floats:
+    return score_ratios(weights[:, np.newaxis] * scaled, spreads)

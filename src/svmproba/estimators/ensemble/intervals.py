@@ -17,7 +17,11 @@ from svmproba.bootstrap.intervals import (
 )
 from svmproba.bootstrap.members import member_scores, score_blocks
 from svmproba.bootstrap.votes import twice_votes
-from svmproba.estimators.ensemble.calibration import calibrated_proba, link_proba, scaled_scores
+from svmproba.estimators.ensemble.calibration import (
+    calibrated_proba,
+    link_proba,
+    scores_and_spreads,
+)
 from svmproba.links import VennAbersLink
 from svmproba.solvers.kernels import Rows
 
@@ -29,12 +33,12 @@ def proba_interval(
 ) -> Floats:
     """Limits (n, 2) of the probability, see `BootstrapSVC.predict_proba_interval`."""
     if kind == "venn_abers":
-        mixed = ensemble.weights @ scaled_scores(ensemble, rows)
+        mixed = ensemble.weights @ scores_and_spreads(ensemble, rows)[0]
         return np.column_stack(_venn_abers(ensemble).interval(mixed))
     calibrated = ensemble.is_calibrated
 
     def block_interval(block: slice) -> tuple[Floats, Any]:
-        values = _bag_probabilities(ensemble, member_scores(ensemble.members, rows[block]))
+        values = _bag_probabilities(ensemble, rows[block])
         if kind == "sampling":
             found = sampling_interval(values, ensemble.counts, confidence, votes=not calibrated)
             limits, estimated = np.column_stack(found[:2]), found.estimated
@@ -71,11 +75,14 @@ def score_interval(
     return np.concatenate(map_blocks(block_interval, blocks, n_jobs))
 
 
-def _bag_probabilities(ensemble: FittedEnsemble, scores: Floats) -> Floats:
+def _bag_probabilities(ensemble: FittedEnsemble, rows: Rows) -> Floats:
     """Probability of every bag by itself, shape (n_bootstraps, n_samples), from its scores."""
+    scores = member_scores(ensemble.members, rows)
     if ensemble.is_calibrated:
         scaled = np.moveaxis(scores, 1, 0) / ensemble.score_scales[:, np.newaxis, np.newaxis]
-        P = link_proba(ensemble.calibrator, ensemble.weights, scaled.reshape(len(scaled), -1))
+        spreads = np.repeat(scores_and_spreads(ensemble, rows)[1], scores.shape[2], axis=1)
+        flat = scaled.reshape(len(scaled), -1)
+        P = link_proba(ensemble.calibrator, ensemble.weights, flat, spreads)
         return P.reshape(scaled.shape[1:]).T
     votes = twice_votes(scores, np.reshape(ensemble.threshold, (-1, 1))) / 2
     return np.tensordot(votes, ensemble.weights, axes=(1, 0)).T

@@ -147,6 +147,7 @@ def for_prediction(ensemble: FittedEnsemble) -> FittedEnsemble:
         counts=np.empty((0, 0), np.uint8),
         oob_scores=nothing,
         oob_medians=nothing,
+        oob_spreads=ensemble.oob_spreads[:, :0],
         oob_median=nothing.ravel(),
         vote_proba=nothing.ravel(),
         oob_proba=None,
