@@ -3,11 +3,12 @@ r"""Race: all members at once on a GPU, against all cores of the same machine.
 For each data set the B bags times 11 values of C are fitted on the device and on the CPU: the
 models alone (`fit_ensemble`, the path of the full sample and all transfers included), and a whole
 `BootstrapSVC.fit` (votes, reliability and profile of the out-of-bag scores too). The loop over
-``SVC(kernel="linear")`` by joblib is timed on as many bags as there are jobs for each C, smallest
-first, until `--peer-seconds` are over; its total is extrapolated from these fits, and every C that
-was not reached is counted at the time of the last one that was: ``>`` marks such a lower bound.
+``SVC`` by joblib is timed on as many bags as there are jobs for each C, smallest first, until
+`--peer-seconds` are over; its total is extrapolated from these fits, and every C that was not
+reached is counted at the time of the last one that was: ``>`` marks such a lower bound.
 
     python benchmarks/gpu_race.py --csv out/gpu.csv
+    python benchmarks/gpu_race.py --kernels          # rbf, exact where the device's memory allows
     python benchmarks/gpu_race.py --columns          # Table 2's EBB column as well: 15 x 10 folds
     python benchmarks/gpu_race.py --device torch --bags 20 --datasets german
 """
@@ -38,7 +39,7 @@ from svmproba.preparation.folds import split_parts
 from svmproba.preparation.preprocessing import make_preprocessor
 from svmproba.solvers.ensemble import Ensemble, fit_ensemble
 from svmproba.solvers.features import fit_features
-from svmproba.solvers.runtime.devices import resolve_device
+from svmproba.solvers.runtime.devices import exact_rows, resolve_device
 
 CS = 2.0 ** np.arange(-5.0, 6.0)
 
@@ -61,29 +62,31 @@ def describe(device: str) -> str:
 
 
 def models_seconds(
-    rows: Floats, y: Labels, counts: Any, device: str, jobs: int
+    rows: Floats, y: Labels, counts: Any, device: str, options: argparse.Namespace
 ) -> tuple[float, Ensemble]:
     """Median time of fitting all models, and the last fit."""
     signs, fits = np.where(y == 1, 1.0, -1.0), []
 
     def fit() -> None:
-        _, mapped = fit_features(rows, "linear")
-        fits[:] = [fit_ensemble(mapped, signs, counts, CS, n_jobs=jobs, device=device)]
+        _, mapped = fit_features(rows, options.kernel, exact_limit=exact_rows(device))
+        fits[:] = [fit_ensemble(mapped, signs, counts, CS, n_jobs=options.jobs, device=device)]
 
     fit()
     return median_seconds(fit), fits[0]
 
 
-def whole_fit_seconds(rows: Floats, y: Labels, bags: int, device: str, jobs: int) -> float:
-    model = BootstrapSVC(n_bootstraps=bags, n_jobs=jobs, random_state=0, device=device)
+def whole_fit_seconds(rows: Floats, y: Labels, device: str, options: argparse.Namespace) -> float:
+    fixed = {"n_bootstraps": options.bags, "n_jobs": options.jobs, "random_state": 0}
+    model = BootstrapSVC(kernel=options.kernel, device=device, **fixed)
     model.fit(rows, y)
     return median_seconds(lambda: model.fit(rows, y))
 
 
-def peer_seconds(rows: Floats, y: Labels, counts: Any, jobs: int, limit: float) -> Peer:
+def peer_seconds(rows: Floats, y: Labels, counts: Any, options: argparse.Namespace) -> Peer:
     """Time the loop over scikit-learn's SVM, see the module."""
     means: list[float] = []
-    some, task, peer = counts[:jobs], delayed(fit_path), SVC(kernel="linear")
+    jobs, limit = options.jobs, options.peer_seconds
+    some, task, peer = counts[:jobs], delayed(fit_path), SVC(kernel=options.kernel)
     few = rows[:20, :2], np.arange(20) % 2, np.ones(20, np.uint8)
     with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
         Parallel()(task(peer, *few, [1.0], False) for _ in range(4 * jobs))  # wake the processes
@@ -102,23 +105,23 @@ def run_race(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Run everything on one data set and return its line of the table."""
     rows, y = paper_table(name)
     counts, _ = draw_bags(options.bags, y == 1, np.random.default_rng(0))
-    device_s, fit = models_seconds(rows, y, counts, options.device, options.jobs)
-    cpu_s, cpu_fit = models_seconds(rows, y, counts, "cpu", options.jobs)
+    device_s, fit = models_seconds(rows, y, counts, options.device, options)
+    cpu_s, cpu_fit = models_seconds(rows, y, counts, "cpu", options)
     record: dict[str, Any] = {
         "data": name,
         "rows": rows.shape[0],
         "columns": rows.shape[1],
         "bags": options.bags,
         "device_s": device_s,
-        "device_fit_s": whole_fit_seconds(rows, y, options.bags, options.device, options.jobs),
+        "device_fit_s": whole_fit_seconds(rows, y, options.device, options),
         "cpu_s": cpu_s,
-        "cpu_fit_s": whole_fit_seconds(rows, y, options.bags, "cpu", options.jobs),
+        "cpu_fit_s": whole_fit_seconds(rows, y, "cpu", options),
         "largest_gap": fit.gap.max(),
         "uncertified": int((fit.gap > 1e-3).sum()),
         "cpu_largest_gap": cpu_fit.gap.max(),
     }
     record["fit_ratio"] = record["cpu_fit_s"] / record["device_fit_s"]
-    peer = peer_seconds(rows, y, counts, options.jobs, options.peer_seconds)
+    peer = peer_seconds(rows, y, counts, options)
     record |= {"svc_s": peer.seconds, "svc_fits": peer.fits, "svc_reached": peer.reached}
     record["svc_ratio"] = peer.seconds / device_s
     return record
@@ -132,7 +135,11 @@ def run_column(name: str, device: str, options: argparse.Namespace) -> dict[str,
         prepare = make_preprocessor(X).fit(X.iloc[part.train])
         train, test = (prepare.transform(X.iloc[which]) for which in (part.train, part.test))
         model = BootstrapSVC(
-            n_bootstraps=options.bags, n_jobs=options.jobs, random_state=part.fold, device=device
+            kernel=options.kernel,
+            n_bootstraps=options.bags,
+            n_jobs=options.jobs,
+            random_state=part.fold,
+            device=device,
         )
         start = time.perf_counter()
         P[part.test] = model.fit(train, y[part.train]).predict_proba(test)[:, 1]
@@ -203,6 +210,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--bags", type=int, default=500, help="bags B (default: 500)")
     add("--datasets", nargs="*", default=PAPER_DATASETS, choices=PAPER_DATASETS, metavar="NAME",
         help="data sets (default: the paper's 15)")  # fmt: skip
+    add("--kernels", dest="kernel", action="store_const", const="rbf", default="linear",
+        help="the rbf kernel instead of the linear one")  # fmt: skip
     add("--device", default="cuda", help="device of the race (default: cuda)")
     add("--jobs", type=int, default=joblib.cpu_count(), help="jobs on the CPU (default: all)")
     add("--peer-seconds", type=float, default=5.0,

@@ -119,7 +119,7 @@ def test_two_feature_maps(drawn):
     members, X, _, _ = drawn
     maps = [fit_features(X, "rbf", gamma=gamma)[0] for gamma in (0.1, 1.0)]
     rng = np.random.default_rng(1)
-    columns = [rng.normal(size=(m.projection.shape[1], N_THETA * N_BAGS)) for m in maps]
+    columns = [rng.normal(size=(m.width, N_THETA * N_BAGS)) for m in maps]
     intercept = rng.normal(size=(2 * N_THETA, N_BAGS))
     members = Members(maps, columns, intercept, [])
     expected = vote_shares(member_scores(members, X))

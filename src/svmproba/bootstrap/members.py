@@ -15,6 +15,7 @@ from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import Tally
+from svmproba.solvers.runtime.devices import exact_rows
 
 #: What a feature map computes with, beside its parameters.
 _MAP_ARRAYS = ("basis", "pivots", "projection")
@@ -78,6 +79,7 @@ def fit_members(
     """
     signs = np.where(positive, 1.0, -1.0)
     feature_maps, columns, means, fits = [], [], [], []
+    kernel = {**kernel, "exact_limit": exact_rows(device)}
     for family, feature_map, rows in family_rows(families, X, kernel):
         fit = fit_ensemble(
             rows,

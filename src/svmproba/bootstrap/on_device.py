@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from svmproba._types import Floats
-from svmproba.bootstrap.members import Members, transformed
+from svmproba.bootstrap.members import Members
 from svmproba.bootstrap.reliability import reliability_from_counts
 from svmproba.bootstrap.votes import DECIMALS, HALF
+from svmproba.solvers.gpu.kernels import device_map
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import Tally
 from svmproba.solvers.runtime.devices import memory_budget
@@ -92,15 +93,14 @@ def _score_blocks(
 ) -> Iterator[tuple[slice, Tensor]]:
     """Scores of all members, (samples, n_theta, n_bags), a block of samples at a time."""
     columns = [torch.as_tensor(part, device=device) for part in members.columns]
+    maps = [device_map(feature_map, device) for feature_map in members.feature_maps]
     intercept = torch.as_tensor(members.intercept, device=device)
-    n_at_once = memory_budget(device) // (8 * _PER_SCORE * intercept.numel())
+    per_sample = _PER_SCORE * intercept.numel() + 2 * max(len(part) for part in columns)
+    n_at_once = memory_budget(device) // (8 * per_sample)
     n, size = X.shape[0], max(1, int(n_at_once))
     for first in range(0, n, size):
         block = slice(first, min(first + size, n))
-        parts = []
-        for rows, part in zip(transformed(members, X[block]), columns, strict=True):
-            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
-            parts.append(torch.as_tensor(np.asarray(rows, np.float64), device=device) @ part)
+        parts = [rows(X[block]) @ part for rows, part in zip(maps, columns, strict=True)]
         scores = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
         yield block, scores.view(-1, *intercept.shape).add_(intercept)
 

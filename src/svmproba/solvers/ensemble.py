@@ -186,7 +186,7 @@ def _block_size(n: int, n_grid: int, n_bags: int, n_workers: int) -> int:
 def _suits_device(task: Task, counts: Any, device: str) -> bool:
     """Whether the batched engine takes such a task; warns if not and a device was named."""
     hard = bool(np.isinf(counts).any())
-    if task.gram is None and task.width <= DIRECT_WIDTH and not hard:
+    if (task.gram is not None or task.width <= DIRECT_WIDTH) and not hard:
         return True
     if device != "auto":
         wide = f"rows of {task.problem.d} columns (at most {DIRECT_WIDTH - 1})"
@@ -202,7 +202,11 @@ def _suits_device(task: Task, counts: Any, device: str) -> bool:
 def _fit_on_device(
     task: Task, counts: Any, device: Any, report: Callable[[int], None] | None, stop: Any
 ) -> Ensemble:
-    """Fit all bags by the batched engine, and again on the CPU what stays above the tolerance."""
+    """Fit all bags by a batched engine, and again on the CPU rows that stay above the tolerance."""
+    if task.gram is not None:
+        from svmproba.solvers.gpu.gram import solve_gram
+
+        return solve_gram(task, counts, device, report, stop)
     from svmproba.solvers.gpu.ensemble import fit_bags, make_task
 
     problem, state = task.problem, new_state(task.problem, task.width)

@@ -8,7 +8,6 @@ them, and the least recently used ones make room for others, so that one SVM has
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
@@ -43,7 +42,7 @@ class Gram:
         Where in the table the row of a sample is, -1 where it is not held.
     """
 
-    def __init__(self, write: Callable[[Ints, slice, Floats], None], diagonal: Floats) -> None:
+    def __init__(self, write: partial[None], diagonal: Floats) -> None:
         self._write = write
         self.diagonal = diagonal
         self.shape = (len(diagonal), len(diagonal))
@@ -82,6 +81,11 @@ class Gram:
     def whole(self) -> bool:
         """Whether all rows are held, in their order."""
         return len(self.table) == len(self.diagonal) and bool((self.slot >= 0).all())
+
+    @property
+    def source(self) -> tuple[tuple[Rows, Rows], str, int] | None:
+        """Sides, kernel and degree of a matrix of samples, None for one at hand."""
+        return self._write.args if self._write.func is _write_values else None
 
     def complete(self) -> None:
         """Compute all rows."""

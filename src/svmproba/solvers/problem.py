@@ -417,3 +417,64 @@ def certify_tensors(
     largest[:-1] = reach.inner + reach.length
     blur = doubt[:, None] * largest
     return tensor_gap(primal, plus, minus, floor, blur)[0], margins
+
+
+def best_intercepts(scores: Tensor, signs: Tensor, targets: Tensor, bounds: Tensor) -> Tensor:
+    """Find the intercepts (p,) with the least hinge sums, the middle where these are an interval.
+
+    The slope of a hinge sum rises by a sample's bound where the intercept meets its target, from
+    minus the positives' bounds on, so the least sum is at a weighted quantile.
+    """
+    edges, order = (signs * targets - scores).sort(1)
+    risen = bounds.gather(1, order).cumsum_(1)
+    needed = (bounds * (signs > 0.0)).sum(1, keepdim=True)
+    last = edges.shape[1] - 1
+    first = (risen < needed).sum(1, keepdim=True).clamp_(max=last)
+    beyond = (risen <= needed).sum(1, keepdim=True).clamp_(max=last)
+    return 0.5 * (edges.gather(1, first) + edges.gather(1, beyond))[:, 0]
+
+
+def certify_gram_tensors(
+    kernel: Tensor, largest: float, signs: Tensor, targets: Tensor, bounds: Tensor, beta: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Do what `certify_gram` does for p members, in float64 on a device; chooses the intercepts.
+
+    Parameters
+    ----------
+    kernel : tensor of shape (n, n)
+        Kernel matrix in float64, with ``largest`` on its diagonal.
+    signs, targets, bounds : tensors of shapes (n,), (n,) and (p, n), finite
+    beta : tensor of shape (p, n)
+        Signed multipliers: any numbers. Overwritten by the clipped and balanced ones.
+
+    Returns
+    -------
+    gap, intercept, scores : tensors of shapes (p,), (p,) and (p, n)
+        Relative duality gaps, rounding included, the best intercepts, and :math:`f(x_i)`.
+    """
+    classes = signs[:, None].repeat(1, 2)
+    classes[:, 1] *= -1.0
+    classes.clamp_(min=0.0)
+    beta.mul_(signs).nan_to_num_(nan=0.0).clamp_(min=0.0).clamp_(max=bounds)
+    masses = beta @ classes
+    shrunk = (masses.amin(1, keepdim=True) / masses).nan_to_num_(nan=1.0)  # 0 / 0
+    beta *= shrunk @ classes.T
+    mass, linear, support = beta.sum(1), beta @ targets, (beta > 0.0).sum(1)
+    doubt = (3 * support + _FEW) * _ROUND * mass
+    scores = beta.mul_(signs) @ kernel
+    n = len(signs)
+    error = (n + _FEW) * _ROUND * largest * mass
+    norm = (beta * scores).sum(1) + 2.0 * mass * error
+    norm += doubt * (2.0 * scores.abs().amax(1) + doubt * largest)
+    norm = norm.clamp_(min=0.0)
+    intercept = best_intercepts(scores, signs, targets, bounds)
+    # One class only: beyond its targets, whatever rounding does.
+    intercept *= 1.0 + 1e-9 * (mass == 0.0).to(mass.dtype)
+    scores += intercept[:, None]
+    error += _FEW * _ROUND * intercept.abs()
+    lack = (targets - signs * scores).add_(error[:, None]).clamp_(min=0.0)
+    primal = 0.5 * norm + (lack * bounds).sum(1) * (1.0 + (n + _FEW) * _ROUND)
+    dual = linear - doubt * targets.abs().max() - 0.5 * norm
+    floor = (_ZERO * (bounds @ targets.abs())).clamp_(min=1e-300)
+    gap = (primal - dual).clamp_(min=0.0) / primal.maximum(floor)
+    return gap.nan_to_num(nan=np.inf, posinf=np.inf), intercept, scores

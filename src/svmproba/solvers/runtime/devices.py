@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
 #: Memory that the work of one block may use on torch's CPU, and as a share of a GPU's memory.
 CPU_BYTES, GPU_SHARE = 512 * 2**20, 0.5
+#: Matrices (n, n) of a fit with a kernel: the kernel's, two inverses, and what they are made from.
+MATRICES = 5
 
 
 def resolve_device(name: str) -> torch.device | None:
@@ -73,3 +76,11 @@ def memory_budget(device: torch.device) -> int:
     import torch
 
     return int(GPU_SHARE * torch.cuda.get_device_properties(device).total_memory)
+
+
+def exact_rows(name: str) -> int | None:
+    """Return up to how many samples a kernel is exact on a GPU; None: as on the CPU."""
+    device = resolve_device(name)
+    if device is None or device.type == "cpu":
+        return None
+    return math.isqrt(memory_budget(device) // (8 * MATRICES))
