@@ -42,6 +42,26 @@ def test_processes_are_started_last(mutate):
     assert mutate.tests_of("solvers/ensemble.py")[0] == "tests/solvers/test_ensemble.py"
 
 
+def test_a_module_of_a_folder_is_tried_with_all_tests_of_its_room(mutate):
+    assert mutate.room_of("_files.py") == ""
+    assert mutate.room_of("links/_beta.py") == "links"
+    assert mutate.room_of("solvers/newton/path.py") == "solvers"
+    tests = mutate.tests_of("solvers/newton/path.py")
+    assert tests[0] == "tests/solvers/newton/test_path.py"
+    assert {"tests/solvers/test_ensemble.py", "tests/solvers/dual/test_smo.py"} < set(tests)
+    drawn = mutate.draw(30, ["solvers/newton", "links"], seed=1)
+    assert {mutant.file.split("/")[0] for mutant in drawn} == {"solvers", "links"}
+    assert all(mutant.file.startswith(("solvers/newton/", "links/")) for mutant in drawn)
+
+
+def test_all_places_of_tests_exist(mutate):
+    for file in mutate.TESTS:
+        assert file == "" or (mutate.ROOT / mutate.PACKAGE / file).exists()
+        assert all((mutate.ROOT / place).exists() for place in mutate.TESTS[file])
+    for file in (mutate.ROOT / mutate.PACKAGE).rglob("*.py"):
+        assert len(mutate.tests_of(file.relative_to(mutate.ROOT / mutate.PACKAGE).as_posix())) > 2
+
+
 @pytest.mark.parametrize(
     "file", ["bootstrap/bags.py", "links/_super_learner.py", "solvers/newton/path.py"]
 )
