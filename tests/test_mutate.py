@@ -74,6 +74,15 @@ def test_every_mutant_is_another_program(mutate, file):
         assert ast.dump(ast.parse(mutant.apply(source))) != before, mutant
 
 
+def test_looks_of_figures_are_left_alone(mutate):
+    source = "def f(ax):\n    ax.plot(1, lw=2)\n    ax.margins(y=3)\n    ax.grid(4)\n"
+    nodes = list(mutate.visit(ast.parse(source)))
+    numbers = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    assert numbers == [1, 4]
+    deleted = [ast.unparse(node) for node in nodes if isinstance(node, ast.Expr)]
+    assert deleted == ["ax.plot(1, lw=2)", "ax.grid(4)"]
+
+
 def test_the_draw_is_spread_and_does_not_depend_on_the_list(mutate, monkeypatch):
     drawn = mutate.draw(20, ["links"], seed=5)
     assert len({mutant.file for mutant in drawn}) > 10

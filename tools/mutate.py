@@ -54,6 +54,12 @@ LIBRARIES = ("scipy.stats", "sklearn.svm", "pandas", "pyarrow", "matplotlib.pypl
 LEFT_OUT = {"solvers/gpu/triton_ops.py": "needs a GPU"}
 #: The module that decides what is compiled anew.
 COMPILER = "solvers/core/compiled.py"
+#: Arguments and methods that change nothing but the looks of a figure.
+LOOKS = {
+    *("alpha", "bbox_to_anchor", "borderaxespad", "capsize", "clip_on", "dpi", "elinewidth"),
+    *("figsize", "fontsize", "framealpha", "frameon", "height_ratios", "lw", "ms", "pad", "rwidth"),
+    *("set_bbox", "margins", "set_fontsize", "tick_params", "zorder"),
+}
 
 OPERATORS: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -125,7 +131,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def visit(node: ast.AST, module_level: bool = True) -> Iterator[ast.AST]:
-    """Walk through what runs: no annotations, defaults, decorators, messages or texts."""
+    """Walk through what runs: no annotations, defaults, decorators, messages, texts or looks."""
     match node:
         case ast.Raise() | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             return
@@ -145,6 +151,9 @@ def visit(node: ast.AST, module_level: bool = True) -> Iterator[ast.AST]:
             return
         case ast.BinOp(op=ast.BitOr()) if module_level:  # a type
             return
+        case ast.keyword(arg=name) | ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
+            if name in LOOKS:
+                return
     yield node
     for child in ast.iter_child_nodes(node):
         yield from visit(child, module_level)

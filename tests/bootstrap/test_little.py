@@ -54,15 +54,21 @@ def test_weights_sum_to_the_table():
     assert counts.var() == pytest.approx(49.5, rel=0.05)
 
 
-def test_bags_without_a_class_are_drawn_again():
+@pytest.mark.parametrize("rare", [True, False])
+def test_bags_without_a_class_are_drawn_again(rare):
     rng = np.random.default_rng(0)
-    positive = np.arange(10) == 0
+    positive = (np.arange(10) == 0) == rare
     counts, n_redraws = draw_weights(200, 10, positive, rng)
     assert (counts[:, 0] > 0).all()
     # A bag lacks the record with probability 0.9 ** 10 = 0.35.
     assert 60 < n_redraws < 160
-    with pytest.raises(ValueError, match=r"subset of 3 has 0 positive samples"):
-        draw_weights(1, 10, np.zeros(3, bool), rng)
+
+
+def test_a_class_that_cannot_be_drawn():
+    with pytest.raises(ValueError, match=r"class 101 times .* subset of 3 has 0 positive samples"):
+        draw_weights(1, 10, np.zeros(3, bool), np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"class 3 times .* subset of 3 has 3 positive samples"):
+        draw_weights(1, 10, np.ones(3, bool), np.random.default_rng(0), max_redraws=2)
 
 
 def test_recentred_members_share_a_mean_and_keep_their_spread():
