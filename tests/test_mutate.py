@@ -83,6 +83,17 @@ def test_looks_of_figures_are_left_alone(mutate):
     assert deleted == ["ax.plot(1, lw=2)", "ax.grid(4)"]
 
 
+def test_tolerances_are_left_alone(mutate):
+    values = [0.0, 1e-9, -1e-6, 1e-5, 0.5, 1e5, 1e30]
+    assert [x for x in values if mutate.is_magnitude(x)] == [1e-9, -1e-6, 1e30]
+    assert list(mutate.changes(ast.Constant(1e-9))) == []
+    assert list(mutate.changes(ast.Constant(0.5))) == [("number", "1.0")]
+    assert list(mutate.changes(ast.parse("x < -1e-9", mode="eval").body)) == []
+    assert list(mutate.changes(ast.parse("x < 0.5", mode="eval").body)) == [
+        ("comparison", "(x <= 0.5)")
+    ]
+
+
 def test_the_draw_is_spread_and_does_not_depend_on_the_list(mutate, monkeypatch):
     drawn = mutate.draw(20, ["links"], seed=5)
     assert len({mutant.file for mutant in drawn}) > 10

@@ -91,13 +91,30 @@ class Mutant(NamedTuple):
         return source[: self.start] + self.text.encode() + source[self.end :]
 
 
+def is_magnitude(value: float) -> bool:
+    """Whether a number is a tolerance or a bound, where only the order of magnitude counts."""
+    return value != 0.0 and not 1e-6 < abs(value) < 1e6
+
+
+def is_tolerance(node: ast.expr) -> bool:
+    """Whether an expression is such a number, with any sign."""
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, float)
+        and is_magnitude(node.value)
+    )
+
+
 def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Give the kind and the new text of every change of one node."""
     new = copy.deepcopy(node)
     match new:
         case ast.Compare():
             for k, operator in enumerate(new.ops):
-                if type(operator) in OPERATORS:
+                # That a number is exactly a tolerance does not happen.
+                if type(operator) in OPERATORS and not is_tolerance(new.comparators[k]):
                     new.ops[k] = OPERATORS[type(operator)]()
                     yield "comparison", f"({ast.unparse(new)})"
                     new.ops[k] = operator
@@ -115,7 +132,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
         case ast.Constant(value=int()):
             yield "number", str(new.value + 1)
             yield "number", f"({new.value - 1})"
-        case ast.Constant(value=float()):
+        case ast.Constant(value=float()) if not is_magnitude(new.value):
             yield "number", repr(2 * new.value or 1.0)
         case ast.Name(id=name) if name in FUNCTIONS:
             yield "function", FUNCTIONS[name]
@@ -197,12 +214,13 @@ def read_allowed() -> list[Allowed]:
     listed = tomllib.loads(Path(__file__).with_name("mutants_allowed.toml").read_text("utf-8"))
     allowed = []
     for entry in listed["allowed"]:
-        one = Allowed(entry["file"], entry["line"], entry.get("kind"), entry.get("text"))
-        path = ROOT / PACKAGE / one.file
-        lines = path.read_text("utf-8").splitlines() if path.exists() else []
-        if one.line not in (line.strip() for line in lines) or not entry["reason"]:
-            raise SystemExit(f"mutants_allowed.toml is out of date: {one.file} has no {one.line!r}")
-        allowed.append(one)
+        path = ROOT / PACKAGE / entry["file"]
+        lines = [] if not path.exists() else path.read_text("utf-8").splitlines()
+        present = {line.strip() for line in lines}
+        for line in entry["lines"]:
+            if line not in present or not entry["reason"]:
+                raise SystemExit(f"mutants_allowed.toml: {entry['file']} has no line {line!r}")
+            allowed.append(Allowed(entry["file"], line, entry.get("kind"), entry.get("text")))
     return allowed
 
 
