@@ -83,6 +83,12 @@ def test_looks_of_figures_are_left_alone(mutate):
     assert deleted == ["ax.plot(1, lw=2)", "ax.grid(4)"]
 
 
+def test_functions_are_changed_and_variables_are_not(mutate):
+    nodes = mutate.visit(ast.parse("def f(floor):\n    return min(floor, np.floor(x.max()))\n"))
+    changed = [text for node in nodes for kind, text in mutate.changes(node) if kind == "function"]
+    assert changed == ["max", "np.ceil", "x.min"]
+
+
 def test_tolerances_are_left_alone(mutate):
     values = [0.0, 1e-9, -1e-6, 1e-5, 0.5, 1e5, 1e30]
     assert [x for x in values if mutate.is_magnitude(x)] == [1e-9, -1e-6, 1e30]

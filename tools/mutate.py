@@ -134,7 +134,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield "number", f"({new.value - 1})"
         case ast.Constant(value=float()) if not is_magnitude(new.value):
             yield "number", repr(2 * new.value or 1.0)
-        case ast.Name(id=name) if name in FUNCTIONS:
+        case ast.Name(id=("any" | "all" | "min" | "max") as name):  # floor is a variable, too
             yield "function", FUNCTIONS[name]
         case ast.Attribute(attr=name) if name in FUNCTIONS:
             new.attr = FUNCTIONS[name]
@@ -164,7 +164,7 @@ def visit(node: ast.AST, module_level: bool = True) -> Iterator[ast.AST]:
             if node.value is not None:
                 yield from visit(node.value, module_level)
             return
-        case ast.Call(func=ast.Attribute(attr="warn")) | ast.keyword(arg="strict"):
+        case ast.Call(func=ast.Attribute(attr="warn")) | ast.keyword(arg="strict" | "stacklevel"):
             return
         case ast.BinOp(op=ast.BitOr()) if module_level:  # a type
             return
