@@ -141,3 +141,12 @@ def test_scores_against_the_labels_give_the_mean_target():
 def test_bad_parameters_are_named(n_knots, smoothing):
     with pytest.raises(ValueError, match=r"(n_knots|smoothing) must be at least"):
         SplineLink(n_knots, smoothing)
+
+
+@pytest.mark.parametrize("scores", [[0.1] * 5, [1e-200, -1e-200, 0, 0, 2e-200]])
+def test_scores_without_spread_give_the_mean_target(scores):
+    """The squares of the second scores are zero up to rounding."""
+    positive = np.array([True, False, True, True, False])
+    link = SplineLink().fit(np.array(scores), positive)
+    assert not link.slopes_.any()
+    np.testing.assert_allclose(link.predict(np.array(scores)), targets(positive).mean())
