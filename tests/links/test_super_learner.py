@@ -16,7 +16,7 @@ from svmproba.links import (
     SplineLink,
     StackLink,
 )
-from svmproba.links._super_learner import convex_weights, deal
+from svmproba.links._super_learner import _candidates, convex_weights, deal
 
 
 def sample(truth, n=600, n_theta=4, seed=0, noise=0.2):
@@ -212,3 +212,22 @@ def test_scores_that_fall_with_the_labels_are_worth_nothing():
     P = AutoLink().fit(-scores, positive).predict(-scores)
     assert np.ptp(P) < 1e-6
     assert P[0] == pytest.approx(positive.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("families", "varies", "sizes"),
+    [
+        # An isotonic link for each value; four links of a group, and four more of several values.
+        ([0, 0, 0], [1, 1, 1], [1] * 3 + [3] * 8),
+        ([0, 0, 1], [1, 1, 1], [1] * 3 + [2] * 8 + [1] * 4 + [3] * 8),
+        ([0, 0, 1], [1, 0, 1], [1] * 2 + [1] * 4 + [1] * 4 + [2] * 8),
+        ([0, 0, 1], [1, 1, 0], [1] * 2 + [2] * 8),
+        ([0, 0], [0, 0], [1] * 2 + [2] * 8),
+        ([0], [1], [1] * 5),
+    ],
+)
+def test_candidates_of_values_families_and_all(families, varies, sizes):
+    found = list(_candidates(np.array(families), np.array(varies, bool)))
+    assert [len(candidate.places) for candidate in found] == sizes
+    usable = np.flatnonzero(varies) if any(varies) else np.arange(len(varies))
+    assert all(set(candidate.places) <= set(usable) for candidate in found)
