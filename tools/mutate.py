@@ -20,6 +20,7 @@ import ast
 import contextlib
 import copy
 import difflib
+import functools
 import importlib.util
 import json
 import os
@@ -191,6 +192,12 @@ def mutants_of(file: str) -> list[Mutant]:
     return found
 
 
+@functools.cache
+def lines_of(path: Path) -> list[str]:
+    """Read the lines of a module, without their indentation."""
+    return [line.strip() for line in path.read_text("utf-8").splitlines()]
+
+
 class Allowed(NamedTuple):
     """A line whose mutants change nothing that a test may ask for."""
 
@@ -205,8 +212,7 @@ class Allowed(NamedTuple):
             return False
         if self.text not in (None, mutant.text):
             return False
-        lines = (ROOT / PACKAGE / self.file).read_text("utf-8").splitlines()
-        return self.line == lines[mutant.line - 1].strip()
+        return self.line == lines_of(ROOT / PACKAGE / self.file)[mutant.line - 1]
 
 
 def read_allowed() -> list[Allowed]:
@@ -215,8 +221,7 @@ def read_allowed() -> list[Allowed]:
     allowed = []
     for entry in listed["allowed"]:
         path = ROOT / PACKAGE / entry["file"]
-        lines = [] if not path.exists() else path.read_text("utf-8").splitlines()
-        present = {line.strip() for line in lines}
+        present = lines_of(path) if path.exists() else []
         for line in entry["lines"]:
             if line not in present or not entry["reason"]:
                 raise SystemExit(f"mutants_allowed.toml: {entry['file']} has no line {line!r}")
