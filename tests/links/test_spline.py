@@ -150,3 +150,11 @@ def test_scores_without_spread_give_the_mean_target(scores):
     link = SplineLink().fit(np.array(scores), positive)
     assert not link.slopes_.any()
     np.testing.assert_allclose(link.predict(np.array(scores)), targets(positive).mean())
+
+
+def test_knots_of_scores_that_are_mostly_equal_are_the_ends():
+    scores = np.append(np.zeros(200), [-1.0, 2.0, 3.0])
+    positive = np.append(np.arange(200) % 2 == 0, [False, True, True])
+    link = SplineLink().fit(scores, positive)
+    assert link.knots_.tolist() == [-1.0, 3.0]
+    assert link.slopes_.max() > 0
