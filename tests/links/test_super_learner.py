@@ -174,6 +174,16 @@ def test_constant_values_take_no_part():
     np.testing.assert_allclose(link.predict(scores), without.predict(scores[[0, 2]]), atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_scores_are_constant_up_to_rounding_at_any_size(size):
+    scores, positive = sample(sigmoid, n_theta=2)
+    scores[1] = 1 + 1e-12 * np.sign(scores[1])
+    link = AutoLink().fit(size * scores, positive)
+    assert np.isinf(link.scale_).tolist() == [False, True]
+    expected = AutoLink().fit(scores, positive).predict(scores)
+    np.testing.assert_allclose(link.predict(size * scores), expected, atol=1e-9)
+
+
 def test_one_value_gives_a_non_decreasing_probability():
     scores, positive = sample(steps, n_theta=1)
     P = AutoLink().fit(scores, positive).predict(np.linspace(-4, 4, 4001)[np.newaxis])
