@@ -146,3 +146,9 @@ def test_what_kills_a_mutant(mutate, tmp_path, monkeypatch, test, outcome):
         signal.signal(signal.SIGINT, before)
     mutated = tmp_path / "work" / "repository" / mutate.PACKAGE / "room" / "one.py"
     assert mutated.read_text() == (package / "one.py").read_text()
+    workshop.log.write_text("1 passed\n")
+    assert workshop.killer() == ""
+    workshop.log.write_text(
+        "SKIPPED x\nFAILED tests/room/test_one.py::test_half - assert 0\n1 failed"
+    )
+    assert workshop.killer() == "tests/room/test_one.py::test_half"

@@ -341,7 +341,7 @@ class Workshop:
                 self._keep_compiled()
             path = self.root / PACKAGE / mutant.file
             path.write_bytes(mutant.apply(path.read_bytes()))
-        return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+        return int(pytest.main(["-x", "-q", "-rfE", "-p", "no:cacheprovider", *tests]))
 
     def _keep_compiled(self) -> None:
         """Take the digests of the source as it is: no compiled function changes with the mutant."""
@@ -382,6 +382,12 @@ class Workshop:
             finally:
                 path.write_bytes(source)
         return outcome
+
+    def killer(self) -> str:
+        """Name the test that failed, for a look at kills by chance, such as of a busy machine."""
+        lines = self.log.read_text("utf-8", "replace").splitlines() if self.log.exists() else []
+        named = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+        return " ".join(named[-1].split()[1:2]) if named else ""
 
 
 def difference(mutant: Mutant) -> str:
@@ -442,7 +448,8 @@ def main() -> None:
             for k, mutant in enumerate(chosen, 1):
                 outcome = known.get(mutant.name()) or workshop.try_out(mutant)
                 outcomes[mutant] = outcome
-                print(f"{k}/{len(chosen)} {outcome:8}", mutant.file, mutant.line, flush=True)
+                by = workshop.killer() if outcome == "failed" else ""
+                print(f"{k}/{len(chosen)} {outcome:8}", mutant.file, mutant.line, by, flush=True)
                 if args.results and mutant.name() not in known:
                     with args.results.open("a", encoding="utf-8") as file:
                         file.write(json.dumps([mutant.name(), outcome]) + "\n")
