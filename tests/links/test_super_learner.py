@@ -184,6 +184,14 @@ def test_scores_are_constant_up_to_rounding_at_any_size(size):
     np.testing.assert_allclose(link.predict(size * scores), expected, atol=1e-9)
 
 
+def test_a_shift_of_the_scores_changes_nothing():
+    scores, positive = sample(sigmoid, n_theta=2)
+    moved = scores + np.array([[3.0], [-5.0]])
+    expected = AutoLink().fit(scores, positive).predict(scores)
+    link = AutoLink().fit(moved, positive)
+    np.testing.assert_allclose(link.predict(moved), expected, atol=1e-9)
+
+
 def test_one_value_gives_a_non_decreasing_probability():
     scores, positive = sample(steps, n_theta=1)
     P = AutoLink().fit(scores, positive).predict(np.linspace(-4, 4, 4001)[np.newaxis])
