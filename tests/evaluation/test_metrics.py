@@ -84,7 +84,7 @@ def test_one_bad_number_among_good_ones(bad):
     with pytest.raises(ValueError, match="x must not hold NaN or infinite values"):
         finite([1.0, bad], "x")
     if np.isnan(bad):
-        with pytest.raises(ValueError, match="x must not hold NaN$"):
+        with pytest.raises(ValueError, match=r"x must not hold NaN$"):
             finite([1.0, bad], "x", infinite=True)
     else:
         assert finite([1.0, bad], "x", infinite=True).tolist() == [1.0, bad]
