@@ -24,8 +24,9 @@ def mutate():
 
 def test_allowed_mutants_are_still_there(mutate):
     allowed = mutate.read_allowed()
+    mutants = {file: mutate.mutants_of(file) for file in {one.file for one in allowed}}
     for one in allowed:
-        assert any(one.covers(mutant) for mutant in mutate.mutants_of(one.file)), one
+        assert any(one.covers(mutant) for mutant in mutants[one.file]), one
 
 
 def test_one_change_of_a_line_can_be_allowed_alone(mutate):
@@ -42,6 +43,27 @@ def test_processes_are_started_last(mutate):
     assert mutate.tests_of("solvers/ensemble.py")[0] == "tests/solvers/test_ensemble.py"
 
 
+def test_a_module_of_a_folder_is_tried_with_all_tests_of_its_room(mutate):
+    assert mutate.room_of("_files.py") == ""
+    assert mutate.room_of("links/_beta.py") == "links"
+    assert mutate.room_of("solvers/newton/path.py") == "solvers"
+    tests = mutate.tests_of("solvers/newton/path.py")
+    assert tests[0] == "tests/solvers/newton/test_path.py"
+    assert {"tests/solvers/test_ensemble.py", "tests/solvers/dual/test_smo.py"} < set(tests)
+    drawn = mutate.draw(30, ["solvers/newton", "links"], seed=1)
+    assert {mutant.file.split("/")[0] for mutant in drawn} == {"solvers", "links"}
+    assert all(mutant.file.startswith(("solvers/newton/", "links/")) for mutant in drawn)
+
+
+def test_all_places_of_tests_exist(mutate):
+    for file in mutate.TESTS:
+        assert file == "" or (mutate.ROOT / mutate.PACKAGE / file).exists()
+        assert all((mutate.ROOT / place).exists() for place in mutate.TESTS[file])
+    for room in (path.name for path in (mutate.ROOT / mutate.PACKAGE).iterdir() if path.is_dir()):
+        if room != "__pycache__":
+            assert len(mutate.tests_of(f"{room}/__init__.py")) > 2
+
+
 @pytest.mark.parametrize(
     "file", ["bootstrap/bags.py", "links/_super_learner.py", "solvers/newton/path.py"]
 )
@@ -52,6 +74,32 @@ def test_every_mutant_is_another_program(mutate, file):
     assert len(mutants) > 10
     for mutant in mutants:
         assert ast.dump(ast.parse(mutant.apply(source))) != before, mutant
+
+
+def test_looks_of_figures_are_left_alone(mutate):
+    source = "def f(ax):\n    ax.plot(1, lw=2)\n    ax.margins(y=3)\n    ax.grid(4)\n"
+    nodes = list(mutate.visit(ast.parse(source)))
+    numbers = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    assert numbers == [1, 4]
+    deleted = [ast.unparse(node) for node in nodes if isinstance(node, ast.Expr)]
+    assert deleted == ["ax.plot(1, lw=2)", "ax.grid(4)"]
+
+
+def test_functions_are_changed_and_variables_are_not(mutate):
+    nodes = mutate.visit(ast.parse("def f(floor):\n    return min(floor, np.floor(x.max()))\n"))
+    changed = [text for node in nodes for kind, text in mutate.changes(node) if kind == "function"]
+    assert changed == ["max", "np.ceil", "x.min"]
+
+
+def test_tolerances_are_left_alone(mutate):
+    values = [0.0, 1e-9, -1e-6, 1e-5, 0.5, 1e5, 1e30]
+    assert [x for x in values if mutate.is_magnitude(x)] == [1e-9, -1e-6, 1e30]
+    assert list(mutate.changes(ast.Constant(1e-9))) == []
+    assert list(mutate.changes(ast.Constant(0.5))) == [("number", "1.0")]
+    assert list(mutate.changes(ast.parse("x < -1e-9", mode="eval").body)) == []
+    assert list(mutate.changes(ast.parse("x < 0.5", mode="eval").body)) == [
+        ("comparison", "(x <= 0.5)")
+    ]
 
 
 def test_the_draw_is_spread_and_does_not_depend_on_the_list(mutate, monkeypatch):
@@ -98,3 +146,9 @@ def test_what_kills_a_mutant(mutate, tmp_path, monkeypatch, test, outcome):
         signal.signal(signal.SIGINT, before)
     mutated = tmp_path / "work" / "repository" / mutate.PACKAGE / "room" / "one.py"
     assert mutated.read_text() == (package / "one.py").read_text()
+    workshop.log.write_text("1 passed\n")
+    assert workshop.killer() == ""
+    workshop.log.write_text(
+        "SKIPPED x\nFAILED tests/room/test_one.py::test_half - assert 0\n1 failed"
+    )
+    assert workshop.killer() == "tests/room/test_one.py::test_half"

@@ -1,15 +1,16 @@
 """Do the tests bite? Change the source in one place at a time and see whether a test fails.
 
     python tools/mutate.py --n 150 --seed 1             # spread over all modules
-    python tools/mutate.py --room bootstrap --n 20      # one package only
+    python tools/mutate.py --room bootstrap --n 20      # one room only (or solvers/newton)
     python tools/mutate.py --at bootstrap/bags.py:54    # every mutant of one line
 
 A mutant swaps an operator, a number or a function for its neighbour, turns a condition round, or
 takes a statement out. It is tried on a copy of the repository with the tests of its room, those of
-its own module first. A failing test kills it, and so does the time limit. Mutants that no test
-could kill (the result is the same, or only the speed differs) stand with the reason in
-``mutants_allowed.toml`` and are not drawn. With ``--results FILE`` a run that was stopped goes on
-where it was; Ctrl-C prints what is known so far.
+its own module first. A failing test kills it, and so does the time limit. A mutant of a module with
+compiled functions is slow to try: they are compiled anew. Mutants that no test could kill (the
+result is the same, or only the speed differs) stand with the reason in ``mutants_allowed.toml`` and
+are not drawn. With ``--results FILE`` a run that was stopped goes on where it was, and with
+``--folder`` compiled functions are kept for the next run; Ctrl-C prints what is known so far.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import ast
 import contextlib
 import copy
 import difflib
-import importlib
+import functools
+import importlib.util
 import json
 import os
 import random
@@ -42,12 +44,23 @@ PACKAGE = Path("src/svmproba")
 #: Where the tests of a module or of a room are, other than in the folder of the room's name.
 TESTS = {
     "bootstrap/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
-    "": ["tests/cli/output/test_files.py", "tests/cli/test_process.py", "tests/persistence"],
+    "": [
+        *("tests/test_files.py", "tests/test_pace.py", "tests/test_sklearn_compat.py"),
+        *("tests/cli/output/test_files.py", "tests/cli/test_process.py", "tests/persistence"),
+    ],
 }
 #: What most tests load, once for all mutants.
 LIBRARIES = ("scipy.stats", "sklearn.svm", "pandas", "pyarrow", "matplotlib.pyplot", "torch")
 #: Modules that no test can run on every machine.
 LEFT_OUT = {"solvers/gpu/triton_ops.py": "needs a GPU"}
+#: The module that decides what is compiled anew.
+COMPILER = "solvers/core/compiled.py"
+#: Arguments and methods that change nothing but the looks of a figure.
+LOOKS = {
+    *("alpha", "bbox_to_anchor", "borderaxespad", "capsize", "clip_on", "dpi", "elinewidth"),
+    *("figsize", "fontsize", "framealpha", "frameon", "height_ratios", "lw", "ms", "pad", "rwidth"),
+    *("set_bbox", "margins", "set_fontsize", "tick_params", "zorder"),
+}
 
 OPERATORS: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -79,13 +92,30 @@ class Mutant(NamedTuple):
         return source[: self.start] + self.text.encode() + source[self.end :]
 
 
+def is_magnitude(value: float) -> bool:
+    """Whether a number is a tolerance or a bound, where only the order of magnitude counts."""
+    return value != 0.0 and not 1e-6 < abs(value) < 1e6
+
+
+def is_tolerance(node: ast.expr) -> bool:
+    """Whether an expression is such a number, with any sign."""
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, float)
+        and is_magnitude(node.value)
+    )
+
+
 def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Give the kind and the new text of every change of one node."""
     new = copy.deepcopy(node)
     match new:
         case ast.Compare():
             for k, operator in enumerate(new.ops):
-                if type(operator) in OPERATORS:
+                # That a number is exactly a tolerance does not happen.
+                if type(operator) in OPERATORS and not is_tolerance(new.comparators[k]):
                     new.ops[k] = OPERATORS[type(operator)]()
                     yield "comparison", f"({ast.unparse(new)})"
                     new.ops[k] = operator
@@ -103,9 +133,9 @@ def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
         case ast.Constant(value=int()):
             yield "number", str(new.value + 1)
             yield "number", f"({new.value - 1})"
-        case ast.Constant(value=float()):
+        case ast.Constant(value=float()) if not is_magnitude(new.value):
             yield "number", repr(2 * new.value or 1.0)
-        case ast.Name(id=name) if name in FUNCTIONS:
+        case ast.Name(id=("any" | "all" | "min" | "max") as name):  # floor is a variable, too
             yield "function", FUNCTIONS[name]
         case ast.Attribute(attr=name) if name in FUNCTIONS:
             new.attr = FUNCTIONS[name]
@@ -119,7 +149,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def visit(node: ast.AST, module_level: bool = True) -> Iterator[ast.AST]:
-    """Walk through what runs: no annotations, defaults, decorators, messages or texts."""
+    """Walk through what runs: no annotations, defaults, decorators, messages, texts or looks."""
     match node:
         case ast.Raise() | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             return
@@ -135,10 +165,13 @@ def visit(node: ast.AST, module_level: bool = True) -> Iterator[ast.AST]:
             if node.value is not None:
                 yield from visit(node.value, module_level)
             return
-        case ast.Call(func=ast.Attribute(attr="warn")) | ast.keyword(arg="strict"):
+        case ast.Call(func=ast.Attribute(attr="warn")) | ast.keyword(arg="strict" | "stacklevel"):
             return
         case ast.BinOp(op=ast.BitOr()) if module_level:  # a type
             return
+        case ast.keyword(arg=name) | ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
+            if name in LOOKS:
+                return
     yield node
     for child in ast.iter_child_nodes(node):
         yield from visit(child, module_level)
@@ -159,6 +192,12 @@ def mutants_of(file: str) -> list[Mutant]:
     return found
 
 
+@functools.cache
+def lines_of(path: Path) -> list[str]:
+    """Read the lines of a module, without their indentation."""
+    return [line.strip() for line in path.read_text("utf-8").splitlines()]
+
+
 class Allowed(NamedTuple):
     """A line whose mutants change nothing that a test may ask for."""
 
@@ -173,8 +212,7 @@ class Allowed(NamedTuple):
             return False
         if self.text not in (None, mutant.text):
             return False
-        lines = (ROOT / PACKAGE / self.file).read_text("utf-8").splitlines()
-        return self.line == lines[mutant.line - 1].strip()
+        return self.line == lines_of(ROOT / PACKAGE / self.file)[mutant.line - 1]
 
 
 def read_allowed() -> list[Allowed]:
@@ -182,18 +220,23 @@ def read_allowed() -> list[Allowed]:
     listed = tomllib.loads(Path(__file__).with_name("mutants_allowed.toml").read_text("utf-8"))
     allowed = []
     for entry in listed["allowed"]:
-        one = Allowed(entry["file"], entry["line"], entry.get("kind"), entry.get("text"))
-        path = ROOT / PACKAGE / one.file
-        lines = path.read_text("utf-8").splitlines() if path.exists() else []
-        if one.line not in (line.strip() for line in lines) or not entry["reason"]:
-            raise SystemExit(f"mutants_allowed.toml is out of date: {one.file} has no {one.line!r}")
-        allowed.append(one)
+        path = ROOT / PACKAGE / entry["file"]
+        present = lines_of(path) if path.exists() else []
+        for line in entry["lines"]:
+            if line not in present or not entry["reason"]:
+                raise SystemExit(f"mutants_allowed.toml: {entry['file']} has no line {line!r}")
+            allowed.append(Allowed(entry["file"], line, entry.get("kind"), entry.get("text")))
     return allowed
 
 
 def room_of(file: str) -> str:
-    """Name the package of a module."""
-    return file.rpartition("/")[0]
+    """Name the room of a module: the package next to svmproba."""
+    return file.rpartition("/")[0].partition("/")[0]
+
+
+def is_compiled(file: str) -> bool:
+    """Whether a module has functions that Numba compiles."""
+    return "core.compiled import" in (ROOT / PACKAGE / file).read_text("utf-8") or file == COMPILER
 
 
 def draw(n: int, rooms: list[str], seed: int) -> list[Mutant]:
@@ -202,7 +245,7 @@ def draw(n: int, rooms: list[str], seed: int) -> list[Mutant]:
     paths = [p.relative_to(ROOT / PACKAGE).as_posix() for p in (ROOT / PACKAGE).rglob("*.py")]
     queues = []
     for file in sorted(paths):
-        if file in LEFT_OUT or (rooms and room_of(file) not in rooms):
+        if file in LEFT_OUT or (rooms and not file.startswith(tuple(f"{r}/" for r in rooms))):
             continue
         by_kind = defaultdict(list)
         for mutant in mutants_of(file):
@@ -234,10 +277,11 @@ def tests_of(file: str) -> list[str]:
     places = TESTS.get(file) or TESTS.get(room, [f"tests/{room}"])
     tests = [t for p in places for t in sorted((ROOT / p).rglob("test_*.py")) or [ROOT / p]]
 
-    def distance(test: Path) -> tuple[bool, bool, bool, int]:
+    def distance(test: Path) -> tuple[bool, bool, bool, bool, int]:
         text = test.read_text("utf-8")
-        own = test.stem == f"test_{stem}" and test.parent.name == Path(file).parent.name
-        return not own, "subprocess" in text, stem not in text, len(text)
+        beside = test.parent.name == Path(file).parent.name
+        own = beside and test.stem == f"test_{stem}"
+        return not own, "subprocess" in text, stem not in text, not beside, len(text)
 
     tests.sort(key=distance)
     first, *others = [str(test.relative_to(ROOT)) for test in tests]
@@ -250,18 +294,21 @@ class Workshop:
     def __init__(self, folder: Path, limit: float | None = None) -> None:
         self.root, self.warm, self.limit = folder / "repository", folder / "warm", limit
         hidden = shutil.ignore_patterns(".*", "__pycache__", "out", "dist", "build", "_build")
+        shutil.rmtree(self.root, ignore_errors=True)
         shutil.copytree(ROOT, self.root, ignore=hidden)
-        self.warm.mkdir()
+        self.warm.mkdir(exist_ok=True)
         self.log = folder / "log"
         self.seconds: dict[str, float] = {}
 
-    def _pytest(self, tests: list[str], cache: Path, limit: float) -> str:
+    def _pytest(
+        self, tests: list[str], cache: Path, limit: float, mutant: Mutant | None = None
+    ) -> str:
         """Run tests in a fork, where the libraries are loaded: passed, failed or timeout."""
         child = os.fork()
         if child == 0:
             code = 3
             try:
-                code = self._in_child(tests, cache)
+                code = self._in_child(tests, cache, mutant)
             finally:
                 sys.stdout.flush()
                 os._exit(code)
@@ -277,7 +324,7 @@ class Workshop:
             with contextlib.suppress(ProcessLookupError):  # also what the tests have started
                 os.killpg(child, signal.SIGKILL)
 
-    def _in_child(self, tests: list[str], cache: Path) -> int:
+    def _in_child(self, tests: list[str], cache: Path, mutant: Mutant | None) -> int:
         os.setsid()
         # A shell that starts a command in the background has it ignore Ctrl-C, which tests press.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -289,7 +336,23 @@ class Workshop:
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         numba.config.CACHE_DIR, sys.dont_write_bytecode = str(cache), True
         sys.path.insert(0, str(self.root / "src"))
-        return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+        if mutant:
+            if not is_compiled(mutant.file):
+                self._keep_compiled()
+            path = self.root / PACKAGE / mutant.file
+            path.write_bytes(mutant.apply(path.read_bytes()))
+        return int(pytest.main(["-x", "-q", "-rfE", "-p", "no:cacheprovider", *tests]))
+
+    def _keep_compiled(self) -> None:
+        """Take the digests of the source as it is: no compiled function changes with the mutant."""
+        path = self.root / PACKAGE / COMPILER
+        if path.exists():
+            name = "svmproba." + COMPILER.removesuffix(".py").replace("/", ".")
+            spec = importlib.util.spec_from_file_location(name, path)
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[name])
+            for file in (self.root / PACKAGE).rglob("*.py"):
+                sys.modules[name]._digest(file.parent)
 
     def rehearse(self, room: str) -> float:
         """Run the tests of a room on the source as it is, once: they must pass; gives the time."""
@@ -306,14 +369,25 @@ class Workshop:
         room, path = room_of(mutant.file), self.root / PACKAGE / mutant.file
         limit = self.limit or 90 + 4 * self.rehearse(room)
         cache, source = self.warm, path.read_bytes()
-        if room == "solvers":  # all of it is compiled anew: do not spoil the cache for the others
+        if room in ("solvers", "bootstrap"):  # do not spoil the cache for the others
             cache = self.root.with_name("cache")
             shutil.rmtree(cache, ignore_errors=True)
-        try:
-            path.write_bytes(mutant.apply(source))
-            return self._pytest(tests_of(mutant.file), cache, limit)
-        finally:
-            path.write_bytes(source)
+            if not is_compiled(mutant.file) or room == "bootstrap":
+                shutil.copytree(self.warm, cache)
+        tests, outcome = tests_of(mutant.file), "passed"
+        for part in (tests[:2], tests[2:]):  # most mutants die in the first, which is soon loaded
+            try:
+                if part and outcome == "passed":
+                    outcome = self._pytest(part, cache, limit, mutant)
+            finally:
+                path.write_bytes(source)
+        return outcome
+
+    def killer(self) -> str:
+        """Name the test that failed, for a look at kills by chance, such as of a busy machine."""
+        lines = self.log.read_text("utf-8", "replace").splitlines() if self.log.exists() else []
+        named = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+        return " ".join(named[-1].split()[1:2]) if named else ""
 
 
 def difference(mutant: Mutant) -> str:
@@ -347,6 +421,7 @@ def main() -> None:
     parser.add_argument("--room", action="append", default=[], help="such as bootstrap; repeatable")
     parser.add_argument("--at", action="append", default=[], help="FILE:LINE, all of its mutants")
     parser.add_argument("--results", type=Path, help="file of finished mutants, to go on from")
+    parser.add_argument("--folder", type=Path, help="of the copy and the compiled functions")
     parser.add_argument("--limit", type=float, help="seconds a mutant; no run without one first")
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
     args = parser.parse_args()
@@ -368,12 +443,13 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(library)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        workshop = Workshop(Path(folder), args.limit)
+        workshop = Workshop(args.folder or Path(folder), args.limit)
         try:
             for k, mutant in enumerate(chosen, 1):
                 outcome = known.get(mutant.name()) or workshop.try_out(mutant)
                 outcomes[mutant] = outcome
-                print(f"{k}/{len(chosen)} {outcome:8}", mutant.file, mutant.line, flush=True)
+                by = workshop.killer() if outcome == "failed" else ""
+                print(f"{k}/{len(chosen)} {outcome:8}", mutant.file, mutant.line, by, flush=True)
                 if args.results and mutant.name() not in known:
                     with args.results.open("a", encoding="utf-8") as file:
                         file.write(json.dumps([mutant.name(), outcome]) + "\n")

@@ -43,6 +43,23 @@ def test_split_fits_the_table(n, n_bootstraps, exponent, row_bytes):
     assert min(bags) >= min(10, n_bootstraps)
 
 
+@pytest.mark.parametrize(
+    ("n", "n_bootstraps", "exponent", "row_bytes", "expected"),
+    [
+        (1000, 500, 0.7, 8, (1000, 200, 4, 200)),  # no fewer than 200 samples in a subset
+        (100, 500, 0.7, 8, (100, 20, 1, 80)),  # all that are left
+        (10**6, 500, 0.6, 8, (10**6, 50_000, 50, 3981)),  # 10 bags for each subset
+        (10**6, 499, 0.6, 8, (10**6, 50_000, 49, 3981)),
+        (10**5, 500, 0.8, 8, (10**5, 20_000, 8, 10_000)),  # as many as the table has room for
+        (10**6, 500, 0.8, 2**14, (10**6, 50_000, 1, 63_096)),  # 2**30 bytes in all
+        (10**6, 500, 0.6, 2**14, (10**6, 50_000, 16, 3981)),
+        (10**6, 9, 0.6, 0, (10**6, 50_000, 1, 3981)),
+    ],
+)
+def test_subsets_of_a_table(n, n_bootstraps, exponent, row_bytes, expected):
+    assert tuple(split_records(n, n_bootstraps, exponent, row_bytes)) == expected
+
+
 def test_weights_sum_to_the_table():
     rng = np.random.default_rng(0)
     counts, n_redraws = draw_weights(400, 5000, np.arange(100) < 30, rng)
@@ -54,15 +71,21 @@ def test_weights_sum_to_the_table():
     assert counts.var() == pytest.approx(49.5, rel=0.05)
 
 
-def test_bags_without_a_class_are_drawn_again():
+@pytest.mark.parametrize("rare", [True, False])
+def test_bags_without_a_class_are_drawn_again(rare):
     rng = np.random.default_rng(0)
-    positive = np.arange(10) == 0
+    positive = (np.arange(10) == 0) == rare
     counts, n_redraws = draw_weights(200, 10, positive, rng)
     assert (counts[:, 0] > 0).all()
     # A bag lacks the record with probability 0.9 ** 10 = 0.35.
     assert 60 < n_redraws < 160
-    with pytest.raises(ValueError, match=r"subset of 3 has 0 positive samples"):
-        draw_weights(1, 10, np.zeros(3, bool), rng)
+
+
+def test_a_class_that_cannot_be_drawn():
+    with pytest.raises(ValueError, match=r"class 101 times .* subset of 3 has 0 positive samples"):
+        draw_weights(1, 10, np.zeros(3, bool), np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"class 3 times .* subset of 3 has 3 positive samples"):
+        draw_weights(1, 10, np.ones(3, bool), np.random.default_rng(0), max_redraws=2)
 
 
 def test_recentred_members_share_a_mean_and_keep_their_spread():

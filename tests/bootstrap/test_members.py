@@ -5,7 +5,13 @@ import pytest
 from scipy import sparse
 
 from svmproba.bootstrap import members as module
-from svmproba.bootstrap.members import Members, member_vote_shares, scores_width
+from svmproba.bootstrap.members import (
+    Members,
+    mean_scores,
+    member_scores,
+    member_vote_shares,
+    scores_width,
+)
 from svmproba.solvers.features import fit_features
 
 N, D, N_BAGS = 40, 3, 9
@@ -41,18 +47,21 @@ def test_vote_shares_by_loop(lattice, n, threshold, container):
     assert n == 1 or ties > 0
 
 
-def test_vote_shares_of_several_feature_maps():
+def test_several_feature_maps():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(N, D))
     maps = [fit_features(X, "rbf", gamma=gamma)[0] for gamma in (0.1, 1.0)]
     columns = [rng.normal(size=(m.projection.shape[1], 2 * N_BAGS)) for m in maps]
-    members = Members(maps, columns, rng.normal(size=(4, N_BAGS)), [])
+    means = [part.reshape(-1, 2, N_BAGS).mean(axis=2) for part in columns]
+    members = Members(maps, columns, rng.normal(size=(4, N_BAGS)), means)
     thresholds = np.array([[0.0], [0.5], [-0.5], [1.0]])
-    shares = member_vote_shares(members, X, thresholds)
-    for place, (feature_map, part) in enumerate(zip(maps, columns, strict=True)):
-        own = slice(2 * place, 2 * place + 2)
-        scores = (feature_map.transform(X) @ part).reshape(N, 2, N_BAGS) + members.intercept[own]
-        assert np.array_equal(shares[:, own], (scores > thresholds[own]).mean(axis=2))
+    products = [m.transform(X) @ part for m, part in zip(maps, columns, strict=True)]
+    scores = np.concatenate([p.reshape(N, 2, N_BAGS) for p in products], axis=1) + members.intercept
+    assert member_scores(members, X) == pytest.approx(scores)
+    assert mean_scores(members, X) == pytest.approx(scores.mean(axis=2))
+    assert np.array_equal(
+        member_vote_shares(members, X, thresholds), (scores > thresholds).mean(axis=2)
+    )
 
 
 def test_vote_shares_of_arrays_that_cannot_be_written(lattice):

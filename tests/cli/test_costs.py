@@ -2,7 +2,7 @@
 
 import pytest
 
-from svmproba.cli.costs import Costs, parse_costs
+from svmproba.cli.costs import Costs, parse_costs, rule_in_words
 from svmproba.cli.errors import InputError
 
 
@@ -27,3 +27,13 @@ def test_costs_that_decide_nothing_are_refused(text, message):
     with pytest.raises(InputError, match=message) as caught:
         parse_costs(text)
     assert "_cost" not in str(caught.value)
+
+
+def test_the_rule_in_words():
+    about = {"positive": "yes", "costs": None, "wants_rate": False}
+    usual, costs = "the usual threshold", {"fn": 5.0}
+    assert rule_in_words(about, 0.5) == f"'yes' from probability 0.5 on, {usual}"
+    said = rule_in_words({**about, "costs": costs}, 1 / 6)
+    assert said == "'yes' from probability 0.167 on, the least expected cost"
+    said = rule_in_words({**about, "costs": costs, "wants_rate": True}, 0.25)
+    assert said == "'yes' from probability 0.25 on, the threshold that reaches the rate"

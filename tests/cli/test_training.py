@@ -8,7 +8,7 @@ from svmproba import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.cli.costs import Costs
 from svmproba.cli.errors import InputError
 from svmproba.cli.task import Task
-from svmproba.cli.training import Goal, train
+from svmproba.cli.training import Goal, n_families, n_features, train
 from svmproba.preparation.preprocessing import make_preprocessor
 
 FEW = {"n_bootstraps": 30, "n_jobs": 1, "seed": 3}
@@ -77,8 +77,26 @@ def test_goals_that_exclude_each_other():
     for goal, message in (
         (Goal(tpr=0.9, tnr=0.9), "a threshold has one free rate"),
         (Goal(tpr=1.5), "--tpr must be from 0 to 1; got 1.5"),
+        (Goal(tnr=-0.1), "--tnr must be from 0 to 1; got -0.1"),
+        (Goal(confidence=0.0), "--confidence must be between 0 and 1; got 0"),
         (Goal(guarantee="oob"), "--guarantee needs the rate"),
         (Goal(tpr=0.9, confidence=1.0), "--confidence must be between 0 and 1"),
     ):
         with pytest.raises(InputError, match=message):
             goal.check()
+    for goal in (Goal(), Goal(tpr=0.0), Goal(tnr=1.0, guarantee="oob"), Goal(confidence=0.01)):
+        goal.check()
+
+
+def test_only_a_split_holds_records_out():
+    assert Goal(tpr=0.9, guarantee="split").held_out_share == 0.3
+    assert Goal(tpr=0.9, guarantee="oob").held_out_share == Goal().held_out_share == 0.0
+    assert [goal.wants_rate for goal in (Goal(), Goal(tpr=0.0), Goal(tnr=0.0))] == [0, 1, 1]
+
+
+def test_the_work_and_the_features_are_counted(task, priced):
+    _, model = priced
+    assert n_features(model) == 6  # three numbers and three kinds of home
+    assert model["svm"].n_features_in_ == 6
+    assert n_families(task, Goal(class_weight=None)) == 1
+    assert n_families(task, Goal(class_weight="balanced")) == 1

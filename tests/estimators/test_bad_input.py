@@ -77,6 +77,20 @@ def test_parameters(params, message):
 
 
 @pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"kernel": "gaussian"}, "kernel must be one of linear, rbf.* got 'gaussian'"),
+        ({"kernel": "poly", "degree": 0}, "degree must be an integer >= 1, got 0"),
+        ({"kernel": "poly", "coef0": np.nan}, "coef0 must be a finite number, got nan"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [ConstrainedSVC, *WITH_GRIDS])
+def test_kernels_of_all_estimators(estimator, params, message):
+    with pytest.raises(ValueError, match=message):
+        estimator(**params).fit(X, y)
+
+
+@pytest.mark.parametrize(
     ("name", "instead"),
     [("C", "called Cs here"), ("gamma", "called gammas here"), ("probability", "always there")],
 )

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from svmproba.evaluation._checks import (
     Calls,
+    category_shares,
     check_calls,
     check_columns,
     check_probabilities,
@@ -127,3 +130,38 @@ def test_the_area_of_one_column():
     # No two records share a category: it tells nothing of new records.
     own = np.array([f"C{k}" for k in range(300)], dtype=object)
     assert column_auc(own, positive) == 0.5
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), min_size=2, max_size=30))
+def test_shares_of_categories_in_the_other_half(records):
+    """Every second record of either class is in the one half, the others in the other half."""
+    cells = np.array([cell for cell, _ in records], dtype=object)
+    positive = np.array([label for _, label in records])
+    seen = {True: 0, False: 0}
+    half = []
+    for _, label in records:
+        half.append(seen[label] % 2)
+        seen[label] += 1
+    shares = category_shares(cells, positive)
+    for i, (cell, _) in enumerate(records):
+        same = [
+            label
+            for j, (other, label) in enumerate(records)
+            if half[j] != half[i] and other == cell
+        ]
+        expected = (sum(same) + positive.mean()) / (len(same) + 1)
+        assert shares[i] == pytest.approx(expected)
+
+
+def test_limits_of_the_checks():
+    rng = np.random.default_rng(0)
+    positive = np.arange(200) < 100
+    good = positive + 0.7 * rng.normal(size=200)
+    columns = {"good": good, "noise": rng.normal(size=200)}
+    assert names_of(check_columns(columns, positive, good)) == ["golden feature"]
+    few = np.concatenate([np.arange(9), np.arange(100, 200)])  # nine positives
+    part = {name: values[few] for name, values in columns.items()}
+    assert check_columns(part, positive[few], good[few]) == []
+    few = np.concatenate([np.arange(10), np.arange(100, 200)])
+    part = {name: values[few] for name, values in columns.items()}
+    assert names_of(check_columns(part, positive[few], good[few])) == ["golden feature"]

@@ -14,22 +14,35 @@ from svmproba.evaluation import (
 )
 from svmproba.evaluation._drawing import edges_through, number, shortened, wrapped
 
+PAIR = ([0, 1], [0.2, 0.7])
+DISPLAYS = [
+    (CostCurveDisplay, PAIR),
+    (RateDisplay, PAIR),
+    (ReliabilityDisplay, PAIR),
+    (ScoreHistogramDisplay, PAIR),
+    (VoteHistogramDisplay, ([0.2, 0.7],)),
+]
 
-@pytest.mark.parametrize(
-    ("display", "given"),
-    [
-        (CostCurveDisplay, ([0, 1], [0.2, 0.7])),
-        (RateDisplay, ([0, 1], [0.2, 0.7])),
-        (ReliabilityDisplay, ([0, 1], [0.2, 0.7])),
-        (ScoreHistogramDisplay, ([0, 1], [0.2, 0.7])),
-        (VoteHistogramDisplay, ([0.2, 0.7],)),
-    ],
-)
+
+@pytest.mark.parametrize(("display", "given"), DISPLAYS)
 def test_missing_matplotlib_is_named(monkeypatch, display, given):
     for name in ("matplotlib", "matplotlib.pyplot", "matplotlib.ticker", "matplotlib.lines"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install 'svmproba\[plot\]'"):
         display.from_predictions(*given)
+
+
+@pytest.mark.usefixtures("closed_figures")
+@pytest.mark.parametrize(("display", "given"), DISPLAYS)
+def test_axes_are_named_and_have_two_sides(display, given):
+    drawn = display.from_predictions(*given)
+    for ax in drawn.figure_.axes:
+        assert ax.get_ylabel()
+        assert [name for name, side in ax.spines.items() if side.get_visible()] == [
+            "left",
+            "bottom",
+        ]
+    assert drawn.figure_.axes[-1].get_xlabel()
 
 
 @settings(deadline=None, max_examples=60)
@@ -44,6 +57,11 @@ def test_edges_hold_all_values_and_the_threshold(threshold, values, n_bins):
     assert edges[0] <= min(values)
     assert edges[-1] >= max(values)
     assert len(edges) <= n_bins + 5
+    spread = max(*values, threshold) - min(*values, threshold)
+    if spread > 1e-6:
+        np.testing.assert_allclose(np.diff(edges), spread / n_bins)
+        assert edges[2] > min(*values, threshold) - 1e-9 * spread
+        assert edges[-3] < max(*values, threshold) + 1e-9 * spread
 
 
 @pytest.mark.usefixtures("closed_figures")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss
 
 from svmproba.evaluation import class_mse, mse
-from svmproba.evaluation._metrics import is_positive, positive_label
+from svmproba.evaluation._metrics import finite, is_positive, positive_label
 
 
 def pairs(seed, n=200):
@@ -77,3 +77,14 @@ def test_positive_label(y, pos_label, expected):
 def test_bad_input_is_named(y, p, pos_label, message):
     with pytest.raises(ValueError, match=message):
         mse(y, p, pos_label=pos_label)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_bad_number_among_good_ones(bad):
+    with pytest.raises(ValueError, match="x must not hold NaN or infinite values"):
+        finite([1.0, bad], "x")
+    if np.isnan(bad):
+        with pytest.raises(ValueError, match=r"x must not hold NaN$"):
+            finite([1.0, bad], "x", infinite=True)
+    else:
+        assert finite([1.0, bad], "x", infinite=True).tolist() == [1.0, bad]

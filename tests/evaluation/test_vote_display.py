@@ -68,3 +68,5 @@ def test_bad_input_is_named(data, ensemble):
         VoteHistogramDisplay.from_estimator(SVC().fit(X, y), X[:1])
     with pytest.raises(ValueError, match=r"one sample, got shape \(2, 1\)"):
         VoteHistogramDisplay.from_predictions([[1.0], [2.0]])
+    with pytest.raises(ValueError, match=r"one sample, got shape \(0,\)"):
+        VoteHistogramDisplay.from_predictions([])

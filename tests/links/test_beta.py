@@ -68,10 +68,11 @@ def test_calibrated_probabilities_stay_as_they_are():
     np.testing.assert_allclose(link.predict(x), expit(x), atol=0.01)
 
 
+@pytest.mark.parametrize("spread", [0.2, 2])
 @pytest.mark.parametrize("ends", [slice(0, 1), slice(0, 9)])
-def test_one_sample_against_the_order_is_enough_to_warn(ends):
+def test_one_sample_against_the_order_is_enough_to_warn(ends, spread):
     """A single sample of either class: the positives have the lowest scores."""
-    scores, positive = np.linspace(-2, 2, 10), np.zeros(10, dtype=bool)
+    scores, positive = np.linspace(-spread, spread, 10), np.zeros(10, dtype=bool)
     positive[ends] = True
     with pytest.warns(UserWarning, match="probability falls with the score"):
         BetaLink().fit(scores, positive)

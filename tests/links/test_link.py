@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,14 +15,19 @@ from scipy.special import expit
 from svmproba.links import (
     AutoLink,
     BetaLink,
+    CosineLink,
+    CponLink,
     GaussianLink,
     IsotonicLink,
+    ModeratedLink,
     PlattLink,
     QuadraticLink,
+    SollichLink,
     SplineLink,
     StackLink,
     VennAbersLink,
 )
+from svmproba.links._sollich import AVERAGES
 
 ONE_SCORE = {
     "platt": PlattLink,
@@ -187,3 +193,34 @@ def test_the_room_needs_no_scikit_learn():
         "sys.modules['svmproba'] = package; import svmproba.links._choose"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+INF, NAN = np.inf, np.nan
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "taken", "refused"),
+    [
+        (CosineLink, "n_terms", [1, 5, np.int64(2)], [0, -1, 2.0, True, "2"]),
+        (CosineLink, "gamma", [None, 0, 0.5], [-0.1, INF, NAN]),
+        (CponLink, "epsilon", [1e-6, 0.499], [0, 0.5, -0.1, NAN]),
+        (ModeratedLink, "n_bootstraps", [2, 3], [1, 0]),
+        (ModeratedLink, "bias_scale", [0, 1, INF], [-0.1, NAN]),
+        (SollichLink, "C", [1e-9, 3], [0, -1, INF, NAN]),
+        (SollichLink, "bias_scale", [0, 1, INF], [-0.1, NAN]),
+        (partial(SollichLink, average="sampled"), "bias_scale", [0, 1], [-0.1, INF, NAN]),
+        (SollichLink, "n_draws", [1, 2], [0, -1]),
+        (SollichLink, "average", [*AVERAGES], ["mean", None]),
+        (SplineLink, "n_knots", [2, 3], [1, 0]),
+        (SplineLink, "smoothing", [0, 1], [-0.1, NAN]),
+        (QuadraticLink, "smoothing", [0, 1], [-0.1, NAN]),
+        (StackLink, "ridge", [0.1, 1], [0, -1, NAN]),
+        (VennAbersLink, "loss", ["brier", "log"], ["square", None]),
+    ],
+)
+def test_limits_of_parameters(make, name, taken, refused):
+    for value in taken:
+        assert getattr(make(**{name: value}), name) == value
+    for value in refused:
+        with pytest.raises(ValueError, match=f"{name} must be .*, got {value!r}"):
+            make(**{name: value})

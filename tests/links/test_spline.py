@@ -141,3 +141,20 @@ def test_scores_against_the_labels_give_the_mean_target():
 def test_bad_parameters_are_named(n_knots, smoothing):
     with pytest.raises(ValueError, match=r"(n_knots|smoothing) must be at least"):
         SplineLink(n_knots, smoothing)
+
+
+@pytest.mark.parametrize("scores", [[0.1] * 5, [1e-200, -1e-200, 0, 0, 2e-200]])
+def test_scores_without_spread_give_the_mean_target(scores):
+    """The squares of the second scores are zero up to rounding."""
+    positive = np.array([True, False, True, True, False])
+    link = SplineLink().fit(np.array(scores), positive)
+    assert not link.slopes_.any()
+    np.testing.assert_allclose(link.predict(np.array(scores)), targets(positive).mean())
+
+
+def test_knots_of_scores_that_are_mostly_equal_are_the_ends():
+    scores = np.append(np.zeros(200), [-1.0, 2.0, 3.0])
+    positive = np.append(np.arange(200) % 2 == 0, [False, True, True])
+    link = SplineLink().fit(scores, positive)
+    assert link.knots_.tolist() == [-1.0, 3.0]
+    assert link.slopes_.max() > 0

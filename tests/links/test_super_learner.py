@@ -16,7 +16,7 @@ from svmproba.links import (
     SplineLink,
     StackLink,
 )
-from svmproba.links._super_learner import convex_weights, deal
+from svmproba.links._super_learner import _candidates, convex_weights, deal
 
 
 def sample(truth, n=600, n_theta=4, seed=0, noise=0.2):
@@ -186,6 +186,24 @@ def test_constant_values_take_no_part():
     np.testing.assert_allclose(link.predict(scores), without.predict(scores[[0, 2]]), atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_scores_are_constant_up_to_rounding_at_any_size(size):
+    scores, positive = sample(sigmoid, n_theta=2)
+    scores[1] = 1 + 1e-12 * np.sign(scores[1])
+    link = AutoLink().fit(size * scores, positive)
+    assert np.isinf(link.scale_).tolist() == [False, True]
+    expected = AutoLink().fit(scores, positive).predict(scores)
+    np.testing.assert_allclose(link.predict(size * scores), expected, atol=1e-9)
+
+
+def test_a_shift_of_the_scores_changes_nothing():
+    scores, positive = sample(sigmoid, n_theta=2)
+    moved = scores + np.array([[3.0], [-5.0]])
+    expected = AutoLink().fit(scores, positive).predict(scores)
+    link = AutoLink().fit(moved, positive)
+    np.testing.assert_allclose(link.predict(moved), expected, atol=1e-9)
+
+
 def test_one_value_gives_a_non_decreasing_probability():
     scores, positive = sample(steps, n_theta=1)
     P = AutoLink().fit(scores, positive).predict(np.linspace(-4, 4, 4001)[np.newaxis])
@@ -224,3 +242,22 @@ def test_scores_that_fall_with_the_labels_are_worth_nothing():
     P = AutoLink().fit(-scores, positive).predict(-scores)
     assert np.ptp(P) < 1e-6
     assert P[0] == pytest.approx(positive.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("families", "varies", "sizes"),
+    [
+        # An isotonic link for each value; four links of a group, and four more of several values.
+        ([0, 0, 0], [1, 1, 1], [1] * 3 + [3] * 8),
+        ([0, 0, 1], [1, 1, 1], [1] * 3 + [2] * 8 + [1] * 4 + [3] * 8),
+        ([0, 0, 1], [1, 0, 1], [1] * 2 + [1] * 4 + [1] * 4 + [2] * 8),
+        ([0, 0, 1], [1, 1, 0], [1] * 2 + [2] * 8),
+        ([0, 0], [0, 0], [1] * 2 + [2] * 8),
+        ([0], [1], [1] * 5),
+    ],
+)
+def test_candidates_of_values_families_and_all(families, varies, sizes):
+    found = list(_candidates(np.array(families), np.array(varies, bool)))
+    assert [len(candidate.places) for candidate in found] == sizes
+    usable = np.flatnonzero(varies) if any(varies) else np.arange(len(varies))
+    assert all(set(candidate.places) <= set(usable) for candidate in found)

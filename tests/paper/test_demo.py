@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from svmproba.paper.demo import main
+from svmproba.paper.demo import comparison, main
+from svmproba.preparation.performance import Summary
 
 
 def test_demo_end_to_end(tmp_path, capsys):
@@ -30,3 +31,23 @@ def test_bad_arguments(capsys):
     with pytest.raises(SystemExit):
         main(["--bootstraps", "0"])
     assert "--bootstraps must be at least 1, got 0" in capsys.readouterr().err
+
+
+def test_the_table_word_for_word():
+    ebb = Summary(0.0312, 0.001, 0.05, 0, 0.02, 0, 0.99, 0.002)
+    best = ebb._replace(mse=0.04)
+    head, rule, *rows = comparison({"ebb": ebb, "ebb_best": best}).splitlines()
+    assert head.split() == ["MSE", "(s.e.)", "paper", "AUC", "(s.e.)", "paper"]
+    assert rule == "-" * len(head)
+    assert rows[0] == (
+        "EBB, all values of C       0.0312 (0.0010)   0.018     0.9900 (0.0020)   0.996"
+    )
+    assert [row[:42].split("0.")[0].strip() for row in rows] == [
+        "EBB, all values of C",
+        "EBB, best C only",
+        "EBB, malignant only",
+        "EBB, benign only",
+    ]
+    assert "0.0400 (0.0010)" in rows[1]
+    assert [row.split()[-2] for row in rows[2:]] == ["0.0500", "0.0200"]
+    assert [row.split()[-1] for row in rows[2:]] == ["0.036", "0.006"]

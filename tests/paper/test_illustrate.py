@@ -81,3 +81,53 @@ def test_the_doubtful_record_divides_the_members(material):
     shares = (illustrate.best_theta_scores(model, rows) > 0).mean(axis=0)
     assert abs((scores > 0).mean() - 0.5) == np.abs(shares - 0.5).min()
     assert (rows == row).all(axis=1).any()
+
+
+def test_figures_without_results(material, tmp_path):
+    with Store(tmp_path / "empty.sqlite") as store:
+        bare = Material(store, PLAN, material.tables, {}, FAMILIES)
+        with pytest.raises(NotAtHand, match="ebb on wisconsin"):
+            bare.outputs("wisconsin", "ebb", "ebb")
+        with pytest.raises(NotAtHand, match="platt on adult or wisconsin"):
+            FIGURES[1](bare)
+        with pytest.raises(NotAtHand, match="CEBB1 or CEBB2 on some data set"):
+            bare.compared(3)
+
+
+def test_the_customers_won_are_the_least_agreed(material):
+    model, rows, y = material.held_out("churn")
+    scores = illustrate.best_theta_scores(model, rows)
+    moved = model.with_rate(tpr=0.9)
+    won = [
+        k
+        for k in np.flatnonzero(y == 1)
+        if np.mean(scores[:, k] > 0) < 0.5 < np.mean(scores[:, k] > moved.threshold_)
+    ]
+    spread = sorted((scores[:, k].std() for k in won), reverse=True)
+    assert len(won) > 2
+    figure = FIGURES[6](material)
+    ends = [ax.dataLim.intervalx for ax in figure.axes[:2]]
+    for (low, high), place in zip(ends, (0, 1), strict=True):
+        k = next(k for k in won if scores[:, k].std() == spread[place])
+        assert low <= scores[:, k].min()
+        assert scores[:, k].max() <= high
+    names = [ax.get_title(loc="left").split(",")[0] for ax in figure.axes[:2]]
+    assert names == ["One churned customer", "Another"]
+    none = Material(material.store, PLAN, material.tables, {}, [])
+    none._fits["churn"] = model, rows[y == 0], y[y == 0]
+    with pytest.raises(NotAtHand, match="two churned customers"):
+        FIGURES[6](none)
+
+
+def test_titles_of_the_figures(material):
+    titles = {number: FIGURES[number](material).get_suptitle() for number in (2, 3, 7, 8)}
+    assert titles == {
+        2: "One wisconsin record, SVMs of k folds",
+        3: "The same record, SVMs of bootstrap bags",
+        7: "Mean squared error of positives",
+        8: "Mean squared error of negatives",
+    }
+    for number, method in ((9, "Sollich"), (10, "EBB")):
+        (ax,) = FIGURES[number](material).axes
+        assert ax.get_title(loc="left") == f"Ten records of churn, {method}"
+        assert len(ax.get_xticks()) == 10

@@ -35,6 +35,40 @@ def test_cells_of_a_plan(tables):
     assert [len(job.part.test) for job in paper[:2]] == [57, 57]
 
 
+def test_the_work_of_a_cell_grows_with_its_members_and_records(tables):
+    X, _ = tables["wisconsin"]
+    for family in ("ebb", "platt"):
+        job = plan_jobs(PLAN, tables, [family])[0]
+        bags = 20 if FAMILIES[family].bootstrap else 1
+        assert job.work == FAMILIES[family].n_members * bags * len(X) * X.shape[1]
+    wide = {"wisconsin": (X.iloc[:20], np.arange(20) % 2)}
+    job = plan_jobs(Plan(n_folds=2), wide, ["platt"])[0]
+    assert X.shape[1] > 20
+    assert job.work == FAMILIES["platt"].n_members * 20 * 20
+
+
+def test_the_time_left_is_that_of_the_nearest_cells(tables):
+    X, y = tables["wisconsin"]
+    few = {"wisconsin": (X, y), "banknote": (X.iloc[:100], y[:100])}
+    jobs = plan_jobs(Plan(n_folds=2, n_bootstraps=5), few, ["ebb", "platt"])
+    cells = {(job.cell.dataset, job.cell.family): job for job in jobs if job.cell.fold == 0}
+    speeds = reproduce._Speeds()
+    assert speeds.seconds_of([]) == 0
+    assert speeds.seconds_of(jobs) is None
+    first, same = jobs[0], cells["banknote", "ebb"]
+    speeds.note(first, 3.0)
+    speeds.note(first, 5.0)
+    assert speeds.seconds_of([first, first]) == 8  # the mean, twice
+    per_work = 4 / first.work
+    assert speeds.seconds_of([same]) == pytest.approx(per_work * same.work)  # its family
+    other = cells["banknote", "platt"]
+    assert speeds.seconds_of([other]) == pytest.approx(per_work * other.work)  # any cell
+    speeds.note(cells["wisconsin", "platt"], 100.0)
+    assert speeds.seconds_of([same]) == pytest.approx(per_work * same.work)
+    per_work = 100 / cells["wisconsin", "platt"].work
+    assert speeds.seconds_of([other]) == pytest.approx(per_work * other.work)
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -60,3 +60,8 @@ def test_column_missing_throughout_stays_zero():
 def test_only_numbers_or_only_categories():
     assert make_preprocessor(TRAIN[["size"]]).fit_transform(TRAIN[["size"]]).shape == (4, 1)
     assert make_preprocessor(TRAIN[["color"]]).fit_transform(TRAIN[["color"]]).shape == (4, 2)
+
+
+def test_many_categories_are_dense():
+    X = pd.DataFrame({"letter": list("abcdefghijklmnop")})
+    np.testing.assert_array_equal(make_preprocessor(X).fit_transform(X), np.eye(16))

@@ -81,9 +81,9 @@ def test_a_bar_shows_brackets_and_lets_other_lines_pass(capsys, monkeypatch):
     with show_progress("cells", 20, done=5) as advance:
         advance(0, "german, ebb")
         print("german, tao failed", file=sys.stderr)
-        advance(1, "[ 6/20] german, ebb", 75.0)
+        advance(1, "[ 6/20] [bold] german, ebb", 75.0)
     said = capsys.readouterr().err
-    for text in ("german, tao failed\n", "[ 6/20] german, ebb", "about 1 min 15 s left"):
+    for text in ("german, tao failed\n", "[ 6/20] [bold] german, ebb", "about 1 min 15 s left"):
         assert text in said
 
 

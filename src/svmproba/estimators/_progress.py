@@ -72,4 +72,4 @@ class FitProgress:
         when = "" if left is None else f", {left:.0f} s left"
         when = f", done in {now - self._started:.1f} s" if is_done else when
         said = f"{type(self._estimator).__name__}: {self._pace.done} of {self._n_bags} bags"
-        print(f"{said}{when}", file=sys.stderr, flush=True)
+        print(f"{said}{when}", file=sys.stderr)

@@ -28,7 +28,7 @@ from svmproba.persistence._rules import check_object
 def encode(model: Any) -> tuple[bytes, list[NDArray[Any]]]:
     """Turn a model into a tree as JSON, and the arrays that it names."""
     writer = Writer()
-    text = json.dumps(writer.node(model), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(writer.node(model), separators=(",", ":"))
     return check_depth(text.encode()), writer.arrays
 
 

@@ -31,7 +31,5 @@ def make_preprocessor(X: pd.DataFrame) -> ColumnTransformer:
         OneHotEncoder(handle_unknown="ignore", sparse_output=False),
     )
     return ColumnTransformer(
-        [("numbers", number, numbers), ("categories", category, categories)],
-        remainder="drop",
-        sparse_threshold=0,
+        [("numbers", number, numbers), ("categories", category, categories)], remainder="drop"
     )

@@ -1,9 +1,12 @@
 """The tables of the guide."""
 
 import csv
+import itertools
 import json
 
-from svmproba.cli.commands.example import FILES, HEADER
+import pytest
+
+from svmproba.cli.commands.example import FILES, HEADER, customers
 
 
 def read(path):
@@ -43,3 +46,33 @@ def test_the_same_every_time_and_nothing_is_overwritten(invoke, tmp_path):
     assert (one / "later.csv").read_text() == "mine"
     assert not (one / "credit.csv").exists()
     assert invoke("example", "--folder", tmp_path / "nowhere").exit_code == 2
+
+
+def test_customers_are_people():
+    rows = [dict(zip(HEADER, row, strict=True)) for row in itertools.islice(customers(), 2000)]
+    assert [row["customer"] for row in rows[:2]] == ["C1001", "C1002"]
+    assert {row["age"] for row in rows} == set(range(20, 75))
+    assert {row["duration"] for row in rows} == {12, 24, 36, 48, 60}
+    amounts = [row["amount"] for row in rows]
+    assert (min(amounts), max(amounts)) == (1000, 19900)
+    assert all(amount % 100 == 0 for amount in amounts)
+    incomes = [row["income"] for row in rows if row["income"] != ""]
+    assert all(income % 10 == 0 and 500 < income < 12_000 for income in incomes)
+    assert 0.03 < 1 - len(incomes) / 2000 < 0.07
+    homes = [sum(row["home"] == home for row in rows) / 2000 for home in ("own", "rent", "free")]
+    assert homes == pytest.approx([0.5, 0.4, 0.1], abs=0.04)
+
+    def share(chosen):
+        found = [row["default"] == "yes" for row in rows if chosen(row)]
+        return sum(found) / len(found)
+
+    # Who asks for more, earns less, rents, has no job or is young pays back less often.
+    assert share(lambda r: r["amount"] > 12_000) > 1.5 * share(lambda r: r["amount"] < 8000)
+    assert share(lambda r: r["home"] == "rent") > 1.2 * share(lambda r: r["home"] == "own")
+    assert share(lambda r: r["job"] == "none") > 1.2 * share(lambda r: r["job"] == "clerk")
+    assert share(lambda r: r["age"] < 40) > 1.2 * share(lambda r: r["age"] > 55)
+    assert share(lambda r: r["duration"] < 30) > 1.1 * share(lambda r: r["duration"] > 40)
+    earns = [row for row in rows if row["income"] != ""]
+    poor = [row["default"] == "yes" for row in earns if row["income"] < 2000]
+    rich = [row["default"] == "yes" for row in earns if row["income"] > 3000]
+    assert sum(poor) / len(poor) > 1.5 * sum(rich) / len(rich)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,8 @@ import pytest
 
 import svmproba
 from svmproba.cli import training
+from svmproba.cli.commands import fit as module
+from svmproba.cli.errors import InputError
 
 
 def test_end_to_end(credit, fit, tmp_path):
@@ -304,3 +307,30 @@ def test_kernels_and_class_weights(fit, tmp_path, arguments, kernels, n_weights)
     assert set(thetas["kernel"]) == kernels
     assert len(set(thetas["class_weight"])) == n_weights
     assert f"20 bags x {len(thetas)} hyperparameter values" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "n_bags"), [(["--kernel", "auto"], 80), (["--class-weight", "none"], 40)]
+)
+def test_all_bags_of_all_kernels_are_counted(fit, credit, tmp_path, monkeypatch, arguments, n_bags):
+    told = []
+
+    def show_progress(name, total, unit, check):
+        told.append((name, total, unit))
+        return nullcontext()
+
+    def train(*arguments, **setting):
+        raise InputError("far enough")
+
+    monkeypatch.setattr(module, "show_progress", show_progress)
+    monkeypatch.setattr(training, "train", train)
+    done = fit(credit, tmp_path / "m.svmproba", "--calibration", "none", *arguments)
+    assert "far enough" in done.stderr
+    assert told == [("fit", n_bags, "bags")]
+
+
+def test_no_command_shows_the_commands(invoke):
+    said = invoke().output
+    assert "Usage" in said
+    assert "reproduce" in said
+    assert "Missing command" not in said

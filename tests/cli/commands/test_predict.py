@@ -1,8 +1,10 @@
 """``svmproba predict``."""
 
 import io
+import json
 import os
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import svmproba
+from svmproba.cli.commands import predict as module
 from svmproba.cli.input import csv_blocks
 
 
@@ -32,6 +35,16 @@ def test_probabilities_are_those_of_python(predict, model, new_customers, tmp_pa
     np.testing.assert_allclose(scored["expected_cost"], cost, rtol=1e-12)
     assert os.listdir(tmp_path) == ["scored.parquet"]
     assert "60 rows written to" in done.stderr
+
+
+def test_the_speed_is_told(predict, new_customers, tmp_path, monkeypatch):
+    seconds = iter([100.0, 102.0])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    out = tmp_path / "scored.csv"
+    done = predict(new_customers, "--out", out, "--json")
+    assert f"60 rows written to {out}, 30 per second" in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["rows"], told["seconds"]) == (60, 2.0)
 
 
 def test_standard_input_to_standard_output(predict, new_customers, tmp_path):
@@ -102,6 +115,7 @@ def test_no_records_make_an_empty_table(predict, new_customers, tmp_path):
         (["--out", "x.txt"], "--out must end with .parquet or .csv, got 'x.txt'"),
         (["--interval", "sure"], "--interval must be one of sampling, simulation, venn_abers"),
         (["--confidence", "1"], "--confidence must be between 0 and 1"),
+        (["--confidence", "0"], "--confidence must be between 0 and 1; got 0"),
         (["--keep", "nobody"], "--keep: {} has no column 'nobody'"),
         (["--jobs", "0"], "--jobs must not be 0"),
     ],

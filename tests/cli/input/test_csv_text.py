@@ -7,6 +7,7 @@ import pytest
 from svmproba.cli.errors import InputError
 from svmproba.cli.input.csv_text import (
     check_encoding,
+    check_looks_like_text,
     encoding_of,
     guess_separator,
     parse_separator,
@@ -69,3 +70,28 @@ def test_headers():
         split_header("x.csv", "a,b,a\n", ",", True)
     with pytest.raises(InputError, match="the first line holds numbers"):
         split_header("x.csv", "1,2\n", ",", True)
+
+
+@pytest.mark.parametrize(
+    ("head", "what"),
+    [
+        (b" \n", "x.csv is empty"),
+        (b"PK\x03\x04abc", "an archive or an Excel workbook"),
+        (b"a\0b", "x.csv is not text"),
+    ],
+)
+def test_what_is_not_text(head, what):
+    with pytest.raises(InputError, match=what):
+        check_looks_like_text("x.csv", head, None)
+    if b"\0" in head:
+        check_looks_like_text("x.csv", head, "utf-16")
+        check_looks_like_text("x.csv", codecs.BOM_UTF16_LE + head, None)
+    check_looks_like_text("x.csv", b"a,b", None)
+
+
+def test_twenty_lines_tell_the_separator():
+    lines = ["a;b"] * 20 + ["x,y,z"] * 50
+    assert guess_separator("\n".join(lines)) == ";"
+    assert guess_separator("\n".join(["x,y"] * 5 + ["a;b"] * 4)) == ","
+    assert guess_separator("a b;c d;e f\n" * 3) == " "  # more cells, as often
+    assert guess_separator('a,b\n"x') == ","

@@ -29,3 +29,5 @@ def test_cells_are_noted_and_large_numbers_refused():
     assert frame["n"].isna().tolist() == [False, True, False]
     with pytest.raises(InputError, match="row 1, column 'n': -1e\\+101 is too large"):
         frame_of(pa.table({"n": ["1", "-1e101"]}), columns[:1], "row {}".format)
+    frame = frame_of(pa.table({"n": ["1e100", "-1e100", ""]}), columns[:1])
+    assert frame["n"][:2].tolist() == [1e100, -1e100]

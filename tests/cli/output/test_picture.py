@@ -9,7 +9,7 @@ from svmproba.cli.output.picture import draw_comparison
 from svmproba.preparation.performance import summarise
 
 
-@pytest.mark.parametrize("n_methods", [1, 3, 7])
+@pytest.mark.parametrize("n_methods", [1, 3, 4, 7])
 def test_one_panel_of_errors_and_one_of_each_method(n_methods, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *a, **k: drawn.append(figure))
@@ -26,3 +26,18 @@ def test_one_panel_of_errors_and_one_of_each_method(n_methods, tmp_path, monkeyp
     places = sorted((line.get_xdata()[0], line.get_ydata()[0]) for line in errors.lines[::3])
     expected = sorted((r.summary.mse, n_methods - 1 - k) for k, r in enumerate(results))
     np.testing.assert_allclose(places, expected)
+    names = [label.get_text().replace("\n", " ") for label in errors.get_yticklabels()]
+    titles = [ax.get_title().replace("\n", " ") for ax in panels]
+    assert titles == names == [LABELS[r.method] for r in results]
+    assert errors.get_yticks().tolist() == list(range(n_methods))[::-1]
+    low, high = errors.get_ylim()
+    assert -1 < low < 0
+    assert n_methods - 1 < high < n_methods
+    assert errors.get_xlabel()
+    assert not errors.spines["top"].get_visible()
+    grid = panels[0].get_subplotspec().get_gridspec()
+    assert (grid.nrows, grid.ncols) == {1: (1, 2), 3: (1, 4), 4: (2, 3), 7: (2, 4)}[n_methods]
+    assert all(ax.get_legend() is None for ax in panels)
+    ours = {r.summary.mse: "ebb" in r.method for r in results}
+    colors = {ours[line.get_xdata()[0]]: line.get_color() for line in errors.lines[::3]}
+    assert len(set(colors.values())) == len(set(ours.values()))

@@ -198,7 +198,7 @@ def test_files(fitted, tmp_path):
     np.testing.assert_array_equal(P.compute(), fitted.predict_proba(X))
 
 
-def test_lazy_tables_are_refused_where_they_would_be_collected(lazy, fitted):
+def test_lazy_tables_are_refused_where_they_would_be_collected(da, lazy, fitted):
     X, y = lazy
     with pytest.raises(TypeError, match=r"BootstrapSVC\(resample='blb'\) takes it by partitions"):
         BootstrapSVC().fit(X, y)
@@ -210,6 +210,8 @@ def test_lazy_tables_are_refused_where_they_would_be_collected(lazy, fitted):
         little().fit(X, y.rechunk(100))
     with pytest.raises(ValueError, match=r"one has [57]00 samples of X and [678]00 labels"):
         little().fit(X, y.rechunk(((600, 800, 700, 700, 700, 500),)))
+    with pytest.raises(ValueError, match=r"at least 2 samples, .* class 1 of y has 1"):
+        little().fit(X, da.from_array(np.eye(1, len(X), dtype=int)[0], y.chunks))
     with pytest.raises(ValueError, match="y must have two classes, got 3"):
         little().fit(X, (y == "yes").astype(int) + (X[:, 0] > 2))
     with pytest.raises(ValueError, match="sample_weight cannot be given with a table of dask"):

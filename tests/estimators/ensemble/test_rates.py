@@ -403,3 +403,12 @@ def test_split_leaves_two_records_of_each_class_at_least(n_plus, n_kept):
     assert np.array_equal(np.sort(np.append(held, kept)), np.arange(len(y)))
     assert (y[kept] == 1).sum() == n_kept
     assert (y[kept] == 0).sum() == 6
+
+
+@pytest.mark.parametrize("pos_label", [0, 1])
+def test_the_guarantee_names_the_class_of_the_rate(data, pos_label):
+    model = BootstrapSVC([0.5], n_bootstraps=40, pos_label=pos_label, random_state=0).fit(*data)
+    for which, label in (("tpr", pos_label), ("tnr", 1 - pos_label)):
+        said = model.with_rate(**{which: 0.8}, guarantee="oob", confidence=0.8).guarantee_
+        assert f"records of class {label}" in said
+        assert f"class {1 - label}" not in said

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from svmproba import BootstrapSVC, ConstrainedBootstrapSVC, ThresholdBootstrapSVC
 from svmproba.evaluation import report_html, write_report
 from svmproba.evaluation.report._figures import report_figures
+from svmproba.evaluation.report._page import _derived
 
 pytest.importorskip("jinja2", reason="the report needs jinja2")
 
@@ -146,3 +147,69 @@ def test_what_cannot_be_reported_is_named(ensemble, new_data, change, error, mes
     given = {"model": ensemble, "X": new_data[0], "y": new_data[1]} | change
     with pytest.raises(error, match=message):
         report_html(**given)
+
+
+def plain_figures(costs, **changes):
+    """Of 4 positive and 6 negative records: at the target rate k / 1000, k / 250 are called."""
+    tp = [k * 4 // 1000 for k in range(1001)]
+    fp = [k * 6 // 1000 for k in range(1001)]
+    return {
+        "n_plus": 4,
+        "n_minus": 6,
+        "costs": costs,
+        "steps": {"tp": tp, "fp": fp},
+        "present": {"tp": 3, "fp": 1, "tpr": [0.75], "oob_tpr": None},
+        "names": {"positive": "ill", "negative": "well"},
+        "drivers": {"rows": [{"lower": -3.0, "upper": 1.0}, {"lower": 0.5, "upper": 2.0}]},
+        "guarantee": "No guarantee: none was asked for.",
+        "table": [0, 500, 1000],
+        "quality": {"base_mse": 0.24, "base_log_loss": 0.673},
+    } | changes
+
+
+def test_costs_and_rates_of_the_page():
+    costs = {"fn": 5.0, "fp": 1.0, "tp": 0.5, "tn": -0.25}
+    found = _derived(plain_figures(costs))
+
+    def cost(tp, fp):
+        return 100 * (5.0 * (4 - tp) + 1.0 * fp + 0.5 * tp - 0.25 * (6 - fp))
+
+    assert found["present_cost"] == cost(3, 1)
+    assert (found["none_cost"], found["all_cost"]) == (cost(0, 0), cost(4, 6))
+    every = [cost(k * 4 // 1000, k * 6 // 1000) for k in range(1001)]
+    assert found["cheapest"] == {"demand": every.index(min(every)) / 1000, "cost": min(every)}
+    assert found["cost_top"] == max(every)
+    points = [tuple(map(float, point.split(","))) for point in found["cost_points"].split()]
+    assert len(points) == 201
+    assert [x for x, _ in points] == pytest.approx(np.linspace(10, 430, 201))
+    # From 0 at the bottom, at 200, to the highest cost at 20.
+    expected = [200 - 180 * every[k] / max(every) for k in range(0, 1001, 5)]
+    assert [y for _, y in points] == pytest.approx(expected, abs=0.051)
+    own = 200 - 180 * cost(3, 1) / max(every)
+    assert found["cost_dot"] == pytest.approx([10 + 420 * 0.75, own], abs=0.051)
+    assert found["driver_reach"] == 3.0
+    assert not found["guaranteed"]
+    first, middle, last = found["table_rows"]
+    assert first["precision"] is None
+    assert middle == {
+        **{"place": 500, "demand": 0.5, "tpr": 0.5, "tnr": 0.5, "precision": 0.4},
+        **{"called": 500, "cost": cost(2, 3)},
+    }
+    assert (last["called"], last["tnr"]) == (1000, 0.0)
+    keys = [key for _, key, _ in found["measures"]]
+    assert keys == ["auc", "mse", "mse_plus", "mse_minus", "log_loss"]
+    assert found["measures"][1][2].endswith("share of ill for every record gives 0.240")
+
+
+def test_costs_below_zero_and_none_at_all():
+    gains = {"fn": 0.0, "fp": 1.0, "tp": -10.0, "tn": 0.0}
+    found = _derived(plain_figures(gains, drivers=None, guarantee="At least 80 %."))
+    heights = [float(point.split(",")[1]) for point in found["cost_points"].split()]
+    assert (min(heights), max(heights)) == (20, 200)
+    assert found["driver_reach"] == 1.0
+    assert found["guaranteed"]
+    nothing = _derived(plain_figures(dict.fromkeys(gains, 0.0)))
+    assert {point.split(",")[1] for point in nothing["cost_points"].split()} == {"200.0"}
+    present = {"tp": 3, "fp": 1, "tpr": [0.75], "oob_tpr": 0.5}
+    known = _derived(plain_figures(gains, present=present, drivers={"rows": []}))
+    assert known["cost_dot"][0] == 10 + 420 * 0.5

@@ -37,6 +37,15 @@ def test_training_records_among_others_in_any_order(ensemble, data, new_data, co
     assert (figures["present"]["tp"], figures["present"]["fp"]) == (tp, fp)
 
 
+def test_training_records_are_recognised_beside_large_scores(data):
+    """Rounding errors grow with the scores."""
+    X, y = data[0].copy(), data[1]
+    X[7] *= 1e4
+    model = BootstrapSVC(**SMALL).fit(X, y)
+    assert np.nanmax(np.abs(model.oob_scores_)) > 1e3
+    assert report_figures(model, X[::-1], y[::-1])["n_trained_on"] == 150
+
+
 def test_training_records_too_many_to_compare(ensemble, data, monkeypatch):
     monkeypatch.setattr("svmproba.evaluation.report._records.MAX_PAIRS", 0)
     X, y = data

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numba
 import pytest
 from numba import njit
 
@@ -16,6 +17,8 @@ from svmproba.solvers.core import compiled
 def load(tmp_path, monkeypatch):
     """Load a module with a compiled function anew, as another process would."""
     monkeypatch.setattr(compiled, "_warned", [])
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")  # beside the module
     path = tmp_path / "twice.py"
     path.write_text(
         "from svmproba.solvers.core.compiled import entry\n\n"
