@@ -11,6 +11,7 @@ from svmproba.bootstrap.members import (
     member_scores,
     member_vote_shares,
     scores_width,
+    transformed,
 )
 from svmproba.solvers.features import fit_features
 
@@ -51,14 +52,14 @@ def test_several_feature_maps():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(N, D))
     maps = [fit_features(X, "rbf", gamma=gamma)[0] for gamma in (0.1, 1.0)]
-    columns = [rng.normal(size=(m.projection.shape[1], 2 * N_BAGS)) for m in maps]
+    columns = [rng.normal(size=(m.width, 2 * N_BAGS)) for m in maps]
     means = [part.reshape(-1, 2, N_BAGS).mean(axis=2) for part in columns]
     members = Members(maps, columns, rng.normal(size=(4, N_BAGS)), means)
     thresholds = np.array([[0.0], [0.5], [-0.5], [1.0]])
     products = [m.transform(X) @ part for m, part in zip(maps, columns, strict=True)]
     scores = np.concatenate([p.reshape(N, 2, N_BAGS) for p in products], axis=1) + members.intercept
     assert member_scores(members, X) == pytest.approx(scores)
-    assert mean_scores(members, X) == pytest.approx(scores.mean(axis=2))
+    assert mean_scores(members, transformed(members, X)) == pytest.approx(scores.mean(axis=2))
     assert np.array_equal(
         member_vote_shares(members, X, thresholds), (scores > thresholds).mean(axis=2)
     )
