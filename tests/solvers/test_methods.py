@@ -7,6 +7,7 @@ import pytest
 
 from svmproba.solvers import blocks
 from svmproba.solvers.ensemble import _make_task
+from svmproba.solvers.gram import Gram
 from svmproba.solvers.methods import METHODS, Shape
 
 from .twins import bags, records
@@ -16,21 +17,24 @@ GUIDE = Path(__file__).parents[2] / "docs" / "solver.md"
 
 
 @pytest.mark.parametrize(
-    ("n", "width", "n_bags", "hard", "names"),
+    ("n", "width", "n_bags", "hard", "kernel", "names"),
     [
-        (500, 32, 500, False, ["exact path", "newton"]),
-        (500, 32, 4, False, ["newton"]),  # too few bags to learn from
-        (500, 32, 500, True, ["newton"]),
-        (500, 504, 500, False, ["smo"]),
-        (500, 504, 500, True, ["newton"]),
-        (50_000, 32, 500, False, ["exact path", "newton"]),
-        (50_000, 504, 500, False, ["coordinate descent"]),
-        (50_000, 504, 500, True, ["coordinate descent"]),
+        (500, 32, 500, False, False, ["exact path", "newton"]),
+        (500, 32, 4, False, False, ["newton"]),  # too few bags to learn from
+        (500, 32, 500, True, False, ["newton"]),
+        (500, 504, 500, False, False, ["smo"]),
+        (500, 504, 500, True, False, ["newton"]),
+        (50_000, 32, 500, False, False, ["exact path", "newton"]),
+        (50_000, 504, 500, False, False, ["coordinate descent"]),
+        (50_000, 504, 500, True, False, ["coordinate descent"]),
+        (500, 1, 500, False, True, ["smo"]),
+        (500, 1, 6, False, True, ["working sets"]),  # rows when they are needed
+        (15_000, 1, 500, False, True, ["working sets"]),
     ],
 )
-def test_which_method_serves_which_table(n, width, n_bags, hard, names):
+def test_which_method_serves_which_table(n, width, n_bags, hard, kernel, names):
     """The first of these is tried; exact paths may decline."""
-    shape = Shape(n, width, n_bags, hard)
+    shape = Shape(n, width, n_bags, hard, kernel)
     serving = [name for name, method in METHODS.items() if method.serves(shape)]
     assert serving[: len(names)] == names
 
@@ -48,6 +52,8 @@ def test_every_method_keeps_the_contract(name, monkeypatch):
     rows, signs = records(30, 450, 3)
     counts, stop = bags(signs, 6), np.zeros(1, np.uint8)
     task = _make_task(rows, None, signs, GRID, None, None, 1e-3, None, 1)
+    if name == "working sets":
+        task = task._replace(gram=Gram.of_matrix(rows @ rows.T), width=1)
     prepared = METHODS[name].prepare(task, counts, stop)
     members = blocks.solve_block(prepared._replace(method=name), counts, stop)
     assert members.coef.shape == (3, 6, 450)

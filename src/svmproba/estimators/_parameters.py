@@ -74,8 +74,9 @@ default="linear"
     "tol": """float, default=1e-3
         Relative duality gap that every SVM must reach.""",
     "n_components": """int or None, default=None
-        Number of Nyström landmarks beyond 4000 samples, where kernels are not exact; None: 300.
-        From 400 on another method fits the SVMs, which may miss `tol` at large C.""",
+        Number of Nyström landmarks. None: kernels are exact up to 20 000 samples (4 000 for
+        constrained SVMs and links that read a spread), and have 300 landmarks beyond. From 400
+        landmarks on another method fits the SVMs, which may miss `tol` at large C.""",
     "device": """{"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
         Where to fit the members and to score samples. ``"cpu"``: compiled code, `n_jobs` threads.
         ``"cuda"``: all members at once on a GPU, by torch; ``"torch"``: the same on torch's CPU,

@@ -105,23 +105,17 @@ def _polish(
     w: Floats,
 ) -> None:
     """Improve members on a kernel matrix that missed the tolerance; changes all arrays."""
-    shared = (task.problem.signs, task.problem.targets)
-    assert task.gram is not None
+    signs, targets = task.problem.signs, task.problem.targets
     for b, k in np.argwhere(gap > task.tol).tolist():
-        bounds, beta = task.grid[k] * base[b], alphas[b, k].copy()
+        one, bounds, beta = task.grid[k : k + 1], task.grid[k] * base[b], alphas[b, k].copy()
         products = scores[b, k] - bias[b, k]
-        found = polish(task.gram, *shared, bounds, beta, products, task.tol / 3.0, stop)
-        one, value = np.abs(beta)[np.newaxis, np.newaxis], np.empty((1, 1, len(beta)))
-        fixed = (task.gram, *shared, base[b : b + 1], task.grid[k : k + 1], np.full((1, 1), found))
-        better = certify_gram(*fixed, one, value)[0, 0]
-        if better < gap[b, k]:
-            gap[b, k], bias[b, k], alphas[b, k], scores[b, k] = (
-                better,
-                found,
-                one[0, 0],
-                value[0, 0],
-            )
-            w[b, k] = _weights(task, one)[0, 0]
+        found = polish(task.gram, signs, targets, bounds, beta, products, task.tol / 3.0, stop)
+        alpha, score = np.abs(beta)[np.newaxis, np.newaxis], np.empty((1, 1, len(beta)))
+        point = np.full((1, 1, 1), found)
+        member = _certified(task._replace(grid=one), base[b : b + 1], point, alpha, score)
+        if member[2][0, 0] < gap[b, k]:
+            w[b, k], bias[b, k], gap[b, k] = (part[0, 0] for part in member)
+            alphas[b, k], scores[b, k] = alpha[0, 0], score[0, 0]
 
 
 def solve_again(task: Task, space: Any, base: Floats, stop: Any) -> tuple[Floats, ...]:
@@ -146,24 +140,18 @@ def _certified(
     A point that is not finite becomes the zero member, whose gap is large.
     """
     problem = task.problem
-    if task.gram is not None:
-        bias = np.nan_to_num(coef[..., 0], posinf=0.0, neginf=0.0)
-        shared = (problem.signs, problem.targets, base, task.grid)
-        gap = certify_gram(task.gram, *shared, bias, alphas, scores)
-        return _weights(task, alphas), bias, gap
     coef[~np.isfinite(coef).all(axis=-1)] = 0.0
-    w, bias = coef[..., : problem.d].copy(), coef[..., problem.d].copy()
+    if task.rows is None:
+        bias, shared = coef[..., 0].copy(), (problem.signs, problem.targets, base, task.grid)
+        gap = certify_gram(task.gram, *shared, bias, alphas, scores)
+        return alphas.copy(), bias, gap
+    if task.gram is None:
+        w, bias = coef[..., : problem.d].copy(), coef[..., problem.d].copy()
+    else:
+        w, bias = np.empty((*alphas.shape[:2], problem.d)), coef[..., 0].copy()
+        for b in range(len(alphas)):
+            product(alphas[b] * problem.signs, task.rows, w[b])
     stretch(w, bias, problem.targets, task.reach)
     fixed = (task.rows, problem.signs, problem.targets, base, task.grid)
     gap, _ = certify(*fixed, w, bias, alphas, scores, task.reach)
     return w, bias, gap
-
-
-def _weights(task: Task, beta: Floats) -> Floats:
-    """Weights (bags, n_C, d) of the rows, or the multipliers themselves for a kernel."""
-    if task.rows is None:
-        return beta.copy()
-    w = np.empty((*beta.shape[:2], task.problem.d))
-    for b in range(len(beta)):
-        product(beta[b], task.rows, w[b])
-    return w

@@ -137,7 +137,8 @@ def kernel_matrix(
     _, right = kernel_sides(Y, kernel, gamma, coef0, centre)
     with np.errstate(over="ignore", invalid="ignore"):
         K = left @ right.T
-    return apply_kernel(K.toarray() if sparse.issparse(K) else K, kernel, degree)
+    K = K.toarray() if sparse.issparse(K) else K
+    return _finite(apply_kernel(K, kernel, degree), kernel, gamma, degree, coef0)
 
 
 def kernel_sides(
@@ -157,7 +158,7 @@ def kernel_sides(
         X = X - centre
     with np.errstate(over="ignore"):
         norms = -gamma * _squared_norms(X)[:, None]
-        _finite(norms, kernel)
+        _finite(norms, kernel, gamma, 1, coef0)
         left, right = stack([2.0 * gamma * X, norms, ones]), stack([X, ones, norms])
     return as_rows(left), as_rows(right)
 
@@ -166,13 +167,12 @@ def apply_kernel(K: Floats, kernel: str, degree: int) -> Floats:
     """Turn the arguments of a kernel into its values, in place."""
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "rbf":
-            # Its arguments are finite, see `kernel_sides`.
-            return np.exp(np.minimum(K, 0.0, out=K), out=K)
-        if kernel == "poly":
+            np.exp(np.minimum(K, 0.0, out=K), out=K)
+        elif kernel == "poly":
             np.power(K, degree, out=K)
         elif kernel == "sigmoid":
             np.tanh(K, out=K)
-    return _finite(K, kernel, degree)
+    return K
 
 
 def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Floats:
@@ -181,20 +181,21 @@ def kernel_diagonal(X: Rows, kernel: str, *, gamma: float, degree: int, coef0: f
         return np.ones(X.shape[0])
     with np.errstate(over="ignore"):
         diagonal = (gamma * _squared_norms(X) + coef0) ** degree
-    return _finite(diagonal, kernel, degree)
+    return _finite(diagonal, kernel, gamma, degree, coef0)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating)
 
 
-def _finite(K: Floats, kernel: str, degree: int = 1) -> Floats:
+def _finite(K: Floats, kernel: str, gamma: float, degree: int, coef0: float) -> Floats:
     if K.size == 0 or max(K.max(), -K.min()) <= LARGEST_VALUE:  # false where one is NaN
         return K
-    shape = f" with degree={degree}" if kernel == "poly" else ""
+    shape = f", degree={degree}" if kernel == "poly" else ""
     raise ValueError(
-        f"kernel={kernel!r}{shape} has values that are not finite or above {LARGEST_VALUE:g}: "
-        f"scale X, lower gamma, coef0 or the degree, and see that X holds no NaN."
+        f"kernel={kernel!r} with gamma={gamma:.4g}, coef0={coef0:.4g}{shape} has values that are "
+        f"not finite or above {LARGEST_VALUE:g}: scale X, lower gamma, coef0 or the degree, and "
+        f"see that X holds no NaN."
     )
 
 

@@ -59,7 +59,7 @@ class Task(NamedTuple):
     weight: Floats | None  #: (n,), factors of the bounds
     tally: Tally | None
     n_threads: int  #: for products of the whole table
-    gram: Gram | None = None  #: kernel matrix of the samples, or of wide rows
+    gram: Any = None  #: `Gram` of the samples, or of wide rows; None: not needed
     method: str = ""  #: key of `METHODS`
     plan: Any = None  #: what the method learned
 

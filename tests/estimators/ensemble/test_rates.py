@@ -410,5 +410,5 @@ def test_the_guarantee_names_the_class_of_the_rate(data, pos_label):
     model = BootstrapSVC([0.5], n_bootstraps=40, pos_label=pos_label, random_state=0).fit(*data)
     for which, label in (("tpr", pos_label), ("tnr", 1 - pos_label)):
         said = model.with_rate(**{which: 0.8}, guarantee="oob", confidence=0.8).guarantee_
-        assert f"records of class {label}" in said
+        assert f"samples of class {label}" in said
         assert f"class {1 - label}" not in said

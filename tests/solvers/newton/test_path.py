@@ -162,11 +162,11 @@ def test_kernel_rows_are_libsvms_kernel(n, d, gamma):
     counts = bags(signs, 5, seed=7) * np.random.default_rng(2).uniform(0.5, 2.0, n)
     fit = fit_ensemble(rows, signs, counts, GRID, tol=1e-9)
     assert fit.gap.max() <= 1e-9
-    new_rows = feature_map.transform(new)
+    own_rows, new_rows = feature_map.transform(records_), feature_map.transform(new)
     for k, C in enumerate(GRID):
         for b, count in enumerate(counts):
             twin = SVC(C=C, gamma=gamma, tol=1e-5).fit(records_, signs, sample_weight=count)
-            for table, points in ((rows, records_), (new_rows, new)):
+            for table, points in ((own_rows, records_), (new_rows, new)):
                 scores = table @ fit.coef[k, b] + fit.intercept[k, b]
                 np.testing.assert_allclose(scores, twin.decision_function(points), atol=1e-3)
 

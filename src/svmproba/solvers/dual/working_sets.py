@@ -34,8 +34,8 @@ from svmproba.solvers.problem import relative_gaps
 SET_SIZE = 1024
 #: Share of the largest violation at which a working set is left.
 _INNER = 0.1
-#: Sets for each C before a member is returned with the gap it has.
-_MOST_SETS = 10_000
+#: Sets without a smaller gap after which a member is returned with the gap it has.
+_PATIENCE = 100
 
 
 def solve_sets(
@@ -101,15 +101,18 @@ def _solve(
 ) -> float:
     """Take working sets until the gap is closed; gives the bias."""
     fixed, last = (signs, targets, gram.diagonal), np.empty(0, np.intp)
-    bias = 0.0
-    for _ in range(_MOST_SETS):
+    bias, least, in_vain = 0.0, np.inf, 0
+    while in_vain < _PATIENCE:
         rise, fall = beta < high, beta > low
         top, bottom = F[rise].max(initial=-np.inf), F[fall].min(initial=np.inf)
         if np.isinf(top) or np.isinf(bottom):  # one class only: nothing may move
             return float(bottom if np.isinf(top) else top)
         bias = float(0.5 * (top + bottom))
-        if stop[0] or top <= bottom or _gap(signs, targets, beta, low, high, F, bias) <= 0.85 * tol:
+        gap = _gap(signs, targets, beta, low, high, F, bias)
+        if stop[0] or top <= bottom or gap <= 0.85 * tol:
             break
+        in_vain = 0 if gap < 0.99 * least else in_vain + 1
+        least = min(gap, least)
         chosen = _choose(F, rise, fall, bias, last[rise[last] & fall[last]])
         slots = gram.hold(chosen)
         span = _INNER * (top - bottom)
