@@ -51,7 +51,7 @@ from svmproba.solvers.kernels import (
 from svmproba.solvers.runtime.threads import blas_threads
 
 PIVOT_BLOCK = 100
-"""Landmarks drawn at once beyond `exact_limit`."""
+"""Landmarks drawn at once."""
 
 #: Samples up to which a kernel matrix is kept whole (3.2 GB), and up to which it is factored.
 _EXACT_LIMIT, _FACTOR_LIMIT = 20_000, 4000
