@@ -2,19 +2,9 @@
 
 from importlib.util import find_spec
 
-_NEEDS = {
-    "torch": (
-        "bootstrap/on_device.py",
-        "solvers/gpu/ensemble.py",
-        "solvers/gpu/newton.py",
-        "solvers/gpu/torch_ops.py",
-        "solvers/gpu/penalty_path.py",
-    ),
-    "triton": ("solvers/gpu/triton_ops.py",),
-}
-collect_ignore = [
-    f"src/svmproba/{path}"
-    for package, paths in _NEEDS.items()
-    if find_spec(package) is None
-    for path in paths
-]
+collect_ignore, collect_ignore_glob = [], []
+if find_spec("torch") is None:
+    collect_ignore += ["src/svmproba/bootstrap/on_device.py"]
+    collect_ignore_glob += ["src/svmproba/solvers/gpu/[!_]*.py"]
+if find_spec("triton") is None:
+    collect_ignore += ["src/svmproba/solvers/gpu/triton_ops.py"]
