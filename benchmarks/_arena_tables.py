@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from _data import Labels, data_folder
 
-from svmproba.paper.datasets import PAPER_DATASETS, load_dataset
+from svmproba.paper.data.datasets import PAPER_DATASETS, load_dataset
 
 BALANCED = [
     "banana",

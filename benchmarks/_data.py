@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 from svmproba.preparation.preprocessing import make_preprocessor
 
 Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ from _common import machine
 from _data import data_folder, paper_table
 
 from svmproba import ConstrainedBootstrapSVC
-from svmproba.paper.datasets import PAPER_DATASETS
+from svmproba.paper.data.datasets import PAPER_DATASETS
 
 FLOORS = [{"min_tpr": floor} for floor in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]
 #: Bags of the paper, and those of a sample.

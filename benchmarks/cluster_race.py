@@ -33,8 +33,8 @@ from _common import machine, warm_up, write_csv
 from _data import paper_table
 from joblib.externals.loky import get_reusable_executor
 
-from svmproba.bootstrap.bags import draw_bags
-from svmproba.bootstrap.votes import tally_block
+from svmproba.bootstrap.fitting.bags import draw_bags
+from svmproba.bootstrap.summaries.votes import tally_block
 from svmproba.estimators.input.parameters import PAPER_CS
 from svmproba.solvers.ensemble import Ensemble, fit_ensemble
 from svmproba.solvers.features import fit_features

@@ -35,7 +35,7 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from svmproba import BootstrapSVC
-from svmproba.paper.datasets import PAPER_DATASETS
+from svmproba.paper.data.datasets import PAPER_DATASETS
 
 #: Bytes of scores that the blocked product of the scoring limit keeps at a time.
 SCORE_BYTES = 4 * 2**20

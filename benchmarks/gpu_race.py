@@ -32,9 +32,9 @@ from joblib import Parallel, delayed, parallel_config
 from sklearn.svm import SVC
 
 from svmproba import BootstrapSVC
-from svmproba.bootstrap.bags import draw_bags
+from svmproba.bootstrap.fitting.bags import draw_bags
 from svmproba.evaluation import mse
-from svmproba.paper.datasets import PAPER_DATASETS, load_dataset
+from svmproba.paper.data.datasets import PAPER_DATASETS, load_dataset
 from svmproba.preparation.folds import split_parts
 from svmproba.preparation.preprocessing import make_preprocessor
 from svmproba.solvers.ensemble import Ensemble, fit_ensemble

@@ -26,7 +26,7 @@ from _peers import fit_path
 from sklearn.svm import SVC, LinearSVC
 
 from svmproba import BootstrapSVC
-from svmproba.bootstrap.bags import draw_bags
+from svmproba.bootstrap.fitting.bags import draw_bags
 from svmproba.estimators.input.parameters import PAPER_CS
 from svmproba.solvers.runtime.threads import blas_threads
 

@@ -42,7 +42,7 @@ from threadpoolctl import threadpool_limits
 
 from svmproba import BootstrapSVC
 from svmproba.bootstrap.guarantee import order_statistic
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 from svmproba.preparation.preprocessing import make_preprocessor
 
 #: Data sets with enough positives for a guarantee on half of 60 % of them.

@@ -37,7 +37,7 @@ from svmproba import (
     ThresholdBootstrapSVC,
     WeightedProbabilitySVC,
 )
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 from svmproba.preparation.preprocessing import make_preprocessor
 
 DATASETS = ("german", "churn", "wisconsin")

@@ -29,8 +29,8 @@ from _data import Floats, Labels, paper_table
 from threadpoolctl import threadpool_limits
 
 from svmproba import BootstrapSVC, to_onnx
-from svmproba.bootstrap.blocks import row_blocks
-from svmproba.bootstrap.members import scores_width
+from svmproba.bootstrap.fitting.members import scores_width
+from svmproba.bootstrap.summaries.blocks import row_blocks
 
 DATASETS = ("adult", "german", "wisconsin", "housing", "wisconsin:8", "banknote", "wisconsin:2")
 #: The speed of a prediction does not depend on the number of records of the fit.

@@ -30,10 +30,10 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from svmproba import BootstrapSVC
-from svmproba.bootstrap.reliability import weights
-from svmproba.bootstrap.votes import mix_shares
+from svmproba.bootstrap.summaries.reliability import weights
+from svmproba.bootstrap.summaries.votes import mix_shares
 from svmproba.evaluation import calibration_error, class_mse
-from svmproba.paper.datasets import PAPER_DATASETS, load_dataset
+from svmproba.paper.data.datasets import PAPER_DATASETS, load_dataset
 from svmproba.preparation.preprocessing import make_preprocessor
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import fit_features

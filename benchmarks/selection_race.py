@@ -24,7 +24,7 @@ import numpy as np
 from _common import machine, write_csv
 from _data import data_folder
 
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 from svmproba.preparation.preprocessing import make_preprocessor
 from svmproba.selection._mip import solve_exact
 from svmproba.selection._select import _solve

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from svmproba import BootstrapSVC
 from svmproba.evaluation import CostCurveDisplay, RateDisplay
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 from svmproba.preparation.preprocessing import make_preprocessor
 
 IMAGES = Path(__file__).parent / "images"

@@ -19,7 +19,7 @@ without the file, it shows the code only.
 # sphinx_gallery_thumbnail_number = 2
 from sklearn.model_selection import train_test_split
 
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 
 X, y = load_dataset("churn")
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)

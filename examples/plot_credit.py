@@ -21,7 +21,7 @@ file, it shows the code only.
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 
 X, y = load_dataset("german")
 y = np.where(y == 1, "bad", "good")

@@ -31,7 +31,7 @@ def code_of(page):
 
 def require_data(code, monkeypatch):
     """Skip where a data set that the code loads is neither in a folder nor in the cache."""
-    from svmproba.paper.datasets import load_dataset
+    from svmproba.paper.data.datasets import load_dataset
 
     beside = ROOT.parent / "shared" / "data"
     if "SVMPROBA_DATA" not in os.environ and beside.is_dir():

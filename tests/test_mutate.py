@@ -30,7 +30,7 @@ def test_allowed_mutants_are_still_there(mutate):
 
 
 def test_one_change_of_a_line_can_be_allowed_alone(mutate):
-    file, line = "bootstrap/profile.py", "if place < 0 or place + 1 >= len(near):"
+    file, line = "bootstrap/summaries/profile.py", "if place < 0 or place + 1 >= len(near):"
     of_line, one = mutate.Allowed(file, line), mutate.Allowed(file, line, text="(place <= 0)")
     mutants = [mutant for mutant in mutate.mutants_of(file) if of_line.covers(mutant)]
     assert len(mutants) > 4
@@ -65,7 +65,7 @@ def test_all_places_of_tests_exist(mutate):
 
 
 @pytest.mark.parametrize(
-    "file", ["bootstrap/bags.py", "links/_super_learner.py", "solvers/newton/path.py"]
+    "file", ["bootstrap/fitting/bags.py", "links/_super_learner.py", "solvers/newton/path.py"]
 )
 def test_every_mutant_is_another_program(mutate, file):
     source = (mutate.ROOT / mutate.PACKAGE / file).read_bytes()

@@ -38,7 +38,7 @@ def test_import_fit_and_save_without_optional_dependencies(tmp_path):
 import numpy as np
 import svmproba
 import svmproba.evaluation
-import svmproba.paper.datasets, svmproba.paper.tables
+import svmproba.paper.data.datasets, svmproba.paper.tables
 import svmproba.preparation.folds, svmproba.preparation.performance
 
 rng = np.random.default_rng(0)
@@ -80,7 +80,7 @@ def test_every_public_name_is_found_and_no_other():
             "pip install 'svmproba[persist]'",
         ),
         (
-            "from svmproba.paper.datasets import load_dataset\nload_dataset('wisconsin')",
+            "from svmproba.paper.data.datasets import load_dataset\nload_dataset('wisconsin')",
             "pip install pandas",
         ),
         (

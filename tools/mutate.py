@@ -2,7 +2,7 @@
 
     python tools/mutate.py --n 150 --seed 1             # spread over all modules
     python tools/mutate.py --room bootstrap --n 20      # one room only (or solvers/newton)
-    python tools/mutate.py --at bootstrap/bags.py:54    # every mutant of one line
+    python tools/mutate.py --at bootstrap/fitting/bags.py:54    # every mutant of one line
 
 A mutant swaps an operator, a number or a function for its neighbour, turns a condition round, or
 takes a statement out. It is tried on a copy of the repository with the tests of its room, those of
@@ -43,7 +43,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/svmproba")
 #: Where the tests of a module or of a room are, other than in the folder of the room's name.
 TESTS = {
-    "bootstrap/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
+    "bootstrap/fitting/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
     "": [
         *("tests/test_files.py", "tests/test_pace.py", "tests/test_sklearn_compat.py"),
         *("tests/cli/output/test_files.py", "tests/cli/test_process.py", "tests/persistence"),

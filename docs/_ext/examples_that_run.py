@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from svmproba.paper.data_files import find_file
-from svmproba.paper.datasets import DATASETS
+from svmproba.paper.data.data_files import find_file
+from svmproba.paper.data.datasets import DATASETS
 
 #: Folder of the reports that examples write; its files go to the root of the site.
 REPORTS = Path(__file__).parents[1] / "auto_examples" / "reports"

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svmproba.bootstrap.blocks import BLOCK_BYTES
 from svmproba.bootstrap.guarantee import (
     bag_scores,
     guaranteed_level,
@@ -19,6 +18,7 @@ from svmproba.bootstrap.guarantee import (
     samples_needed,
     state_guarantee,
 )
+from svmproba.bootstrap.summaries.blocks import BLOCK_BYTES
 
 shares = st.integers(1, 99).map(lambda percent: Fraction(percent, 100))
 
@@ -183,7 +183,7 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     own = left_out_means(V_own, out_of_bag)
     whole = jackknife_plus(own, out_of_bag, V_new, 0.9)
     assert BLOCK_BYTES > 200 * 200 * 8
-    monkeypatch.setattr("svmproba.bootstrap.blocks.BLOCK_BYTES", 64 * 8 * 7)
+    monkeypatch.setattr("svmproba.bootstrap.summaries.blocks.BLOCK_BYTES", 64 * 8 * 7)
     assert np.array_equal(jackknife_plus(own, out_of_bag, V_new, 0.9), whole)
 
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import special, stats
 
-from svmproba.bootstrap import blocks
 from svmproba.bootstrap.intervals import (
     clopper_pearson,
     percentile_interval,
     sampling_interval,
     simulation_interval,
 )
+from svmproba.bootstrap.summaries import blocks
 
 Z95 = stats.norm.ppf(0.975)
 

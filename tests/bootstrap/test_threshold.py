@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from svmproba.bootstrap.profile import Profile
+from svmproba.bootstrap.summaries.profile import Profile
 from svmproba.bootstrap.threshold import (
     calibrated_curve,
     level_for_rate,

@@ -23,10 +23,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import svmproba.bootstrap.blocks as blocks
-import svmproba.bootstrap.members as members
+import svmproba.bootstrap.fitting.members as members
+import svmproba.bootstrap.summaries.blocks as blocks
 from svmproba import EBB, BootstrapSVC
-from svmproba.bootstrap.votes import DECIMALS
+from svmproba.bootstrap.summaries.votes import DECIMALS
 
 
 def table(n=80, d=4, seed=0):

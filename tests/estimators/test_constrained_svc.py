@@ -18,7 +18,7 @@ from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from svmproba import CEBB2, BootstrapSVC, ConstrainedBootstrapSVC, ConstrainedSVC
-from svmproba.bootstrap import constrained_members
+from svmproba.bootstrap.fitting import constrained_members
 from svmproba.solvers.constrained.floors import sample_floor
 
 SMALL = {"Cs": [0.05, 0.5], "n_bootstraps": 25, "random_state": 0}

@@ -27,7 +27,7 @@ from svmproba.links import (
     StackLink,
     VennAbersLink,
 )
-from svmproba.links._sollich import AVERAGES
+from svmproba.links.rivals._sollich import AVERAGES
 
 ONE_SCORE = {
     "platt": PlattLink,

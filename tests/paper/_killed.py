@@ -4,7 +4,7 @@ import sys
 import time
 
 from svmproba.paper import reproduce
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 from svmproba.paper.reproduce import Plan, run
 from svmproba.paper.store import Store
 

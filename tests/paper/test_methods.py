@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from svmproba import BootstrapSVC
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 from svmproba.paper.methods import (
     FAMILIES,
     INNER_FOLDS,

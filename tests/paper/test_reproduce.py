@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from svmproba.paper import reproduce
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
 from svmproba.paper.methods import FAMILIES
 from svmproba.paper.reproduce import Plan, make_cell, plan_jobs, run
 from svmproba.paper.store import Store

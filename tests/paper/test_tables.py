@@ -1,6 +1,6 @@
 import pytest
 
-from svmproba.paper.datasets import PAPER_DATASETS
+from svmproba.paper.data.datasets import PAPER_DATASETS
 from svmproba.paper.tables import printed, read_table
 
 

@@ -309,7 +309,7 @@ def test_sparse_rows_are_not_densified():
 @pytest.mark.parametrize("name", ["german", "wisconsin", "churn", "leukemia", "adult"])
 def test_data_of_the_paper(name, data_dir):
     pytest.importorskip("pandas")
-    from svmproba.paper.datasets import load_dataset
+    from svmproba.paper.data.datasets import load_dataset
     from svmproba.preparation.preprocessing import make_preprocessor
 
     X, y = load_dataset(name, data_dir)

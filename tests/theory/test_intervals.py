@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from svmproba.bootstrap.bags import draw_bags
+from svmproba.bootstrap.fitting.bags import draw_bags
 from svmproba.bootstrap.intervals import (
     percentile_interval,
     sampling_interval,

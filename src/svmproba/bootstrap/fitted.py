@@ -14,20 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba._types import Bools, Floats
-from svmproba.bootstrap.blocks import map_blocks
-from svmproba.bootstrap.guarantee import jackknife_threshold
-from svmproba.bootstrap.members import (
+from svmproba.bootstrap.fitting.members import (
     Members,
     Training,
     member_scores,
     member_vote_shares,
     score_blocks,
 )
-from svmproba.bootstrap.profile import profile_records, scales_and_thresholds, scales_of_varying
-from svmproba.bootstrap.reliability import mean_reliability, weights
-from svmproba.bootstrap.spread import out_of_bag_spreads
+from svmproba.bootstrap.guarantee import jackknife_threshold
+from svmproba.bootstrap.summaries.blocks import map_blocks
+from svmproba.bootstrap.summaries.profile import (
+    profile_records,
+    scales_and_thresholds,
+    scales_of_varying,
+)
+from svmproba.bootstrap.summaries.reliability import mean_reliability, weights
+from svmproba.bootstrap.summaries.spread import out_of_bag_spreads
+from svmproba.bootstrap.summaries.votes import mix_shares, out_of_bag_shares, vote_shares
 from svmproba.bootstrap.threshold import RateCurve, calibrated_curve, rate_curve, rates_at_threshold
-from svmproba.bootstrap.votes import mix_shares, out_of_bag_shares, vote_shares
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.runtime.devices import resolve_device
 
@@ -141,7 +145,7 @@ def ensemble_vote_shares(
     threshold = np.reshape(ensemble.threshold, (-1, 1))
     torch_device = resolve_device(device)
     if torch_device is not None:
-        from svmproba.bootstrap.on_device import device_vote_shares
+        from svmproba.bootstrap.fitting.on_device import device_vote_shares
 
         return device_vote_shares(ensemble.members, rows, threshold, torch_device).T
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from svmproba._types import Floats
-from svmproba.bootstrap.blocks import row_blocks
+from svmproba.bootstrap.summaries.blocks import row_blocks
 
 KINDS = (None, "split", "oob", "jackknife+")
 

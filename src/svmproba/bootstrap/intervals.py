@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from svmproba._types import Floats
-from svmproba.bootstrap.blocks import row_blocks
-from svmproba.bootstrap.votes import DECIMALS
+from svmproba.bootstrap.summaries.blocks import row_blocks
+from svmproba.bootstrap.summaries.votes import DECIMALS
 
 # A spread relatively smaller than this is taken for a rounding error.
 _ROUNDING = 1e-12

@@ -16,7 +16,7 @@ import numpy as np
 
 from svmproba._types import Bools, Floats
 from svmproba.bootstrap.guarantee import guaranteed_level
-from svmproba.bootstrap.profile import MAX_THRESHOLDS, Profile
+from svmproba.bootstrap.summaries.profile import MAX_THRESHOLDS, Profile
 
 #: Distance of a threshold from the score it is set for, as a share of the largest: the sample keeps
 #: its side where its score is computed among other samples and rounded otherwise.

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from svmproba._types import Bools
-from svmproba.bootstrap.bags import draw_held_out
+from svmproba.bootstrap.fitting.bags import draw_held_out
 from svmproba.cli.errors import InputError, Messages, visible
 from svmproba.cli.input.cells import to_words
 from svmproba.cli.input.columns import plan_columns

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
-from svmproba.bootstrap.members import Members, Training, fit_members
+from svmproba.bootstrap.fitting.members import Members, Training, fit_members
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.ensemble.calibration import with_calibration
@@ -123,8 +123,8 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     ``resample="blb"`` rests on more than the bootstrap does: subsets must be large enough for the
     score to be about normal and unbiased in them (many more samples than columns, both classes in
     numbers, no classes that separate), because the members of each are moved to the mean of all
-    subsets and only their spread is kept, see `svmproba.bootstrap.little`. It is worse than the
-    bootstrap on tables below about 10 000 samples, where classes are rare or nearly separable, and
+    subsets and only their spread is kept, see `svmproba.bootstrap.fitting.little`. It is worse
+    than the bootstrap on tables below about 10 000 samples, where classes are rare or nearly separable, and
     in its centre, which knows the samples of the subsets and no others. Everything out of bag is
     measured on samples held out, a fifth of them and 50 000 at most. The kind ``"sampling"`` of
     `predict_proba_interval` takes the spread of the bags for that of training sets. Of a dask table

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmproba._sklearn_compat import with_callbacks
-from svmproba.bootstrap.constrained_members import FloorFit, fit_constrained_members
+from svmproba.bootstrap.fitting.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._floors import FLOORS, check_floor

@@ -22,7 +22,7 @@ from svmproba.estimators.input.samples import check_records
 from svmproba.estimators.pairs.classifier import PairwiseSVC
 from svmproba.estimators.pairs.cross_fit import deal_folds
 from svmproba.estimators.pairs.samples import Pair, PairSamples, Samples, join_pairs
-from svmproba.links._neighbours import neighbour_counts, soft_labels
+from svmproba.links.rivals._neighbours import neighbour_counts, soft_labels
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.soft_labels import fit_soft_paths

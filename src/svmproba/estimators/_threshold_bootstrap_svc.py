@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from svmproba._sklearn_compat import with_callbacks
-from svmproba.bootstrap.bags import draw_held_out
 from svmproba.bootstrap.fitted import with_oob_votes
+from svmproba.bootstrap.fitting.bags import draw_held_out
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.ensemble.rates import Target, check_target

@@ -20,7 +20,12 @@ from svmproba.estimators.input.samples import check_records
 from svmproba.estimators.pairs.classifier import PairwiseSVC
 from svmproba.estimators.pairs.cross_fit import deal_folds
 from svmproba.estimators.pairs.samples import PairSamples, Samples, join_pairs
-from svmproba.links._weight_path import READOUTS, even_weights, fit_weight_paths, read_probability
+from svmproba.links.rivals._weight_path import (
+    READOUTS,
+    even_weights,
+    fit_weight_paths,
+    read_probability,
+)
 from svmproba.solvers.ensemble import Ensemble
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows

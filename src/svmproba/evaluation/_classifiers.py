@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from svmproba._types import Bools, Floats
+from svmproba.bootstrap.summaries.votes import HALF
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.bootstrap.votes import HALF
 from svmproba.evaluation._metrics import Label, class_mse
 from svmproba.evaluation._rates import curve_of_blocks, rates_at
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._types import Bools, Floats
+from svmproba.bootstrap.summaries.votes import mix_shares, vote_shares
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.bootstrap.votes import mix_shares, vote_shares
 from svmproba.evaluation._metrics import Label, check_scores, finite, is_positive
 
 MAX_THRESHOLDS = 200

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmproba.bootstrap.votes import vote_shares
+from svmproba.bootstrap.summaries.votes import vote_shares
 from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import class_names_of, column_of
 from svmproba.evaluation._metrics import Label

@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from svmproba._types import Bools, Floats
 from svmproba.links._beta import BetaLink
-from svmproba.links._cosine import CosineLink
-from svmproba.links._cpon import CponLink
-from svmproba.links._gaussian import GaussianLink
 from svmproba.links._isotonic import IsotonicLink
 from svmproba.links._link import Link
-from svmproba.links._moderated import ModeratedLink
 from svmproba.links._platt import PlattLink
-from svmproba.links._sollich import SollichLink
 from svmproba.links._spline import QuadraticLink, SplineLink
 from svmproba.links._stack import StackLink
 from svmproba.links._super_learner import AutoLink
 from svmproba.links._venn_abers import VennAbersLink
-from svmproba.links._wahba import WahbaLink
+from svmproba.links.rivals._cosine import CosineLink
+from svmproba.links.rivals._cpon import CponLink
+from svmproba.links.rivals._gaussian import GaussianLink
+from svmproba.links.rivals._moderated import ModeratedLink
+from svmproba.links.rivals._sollich import SollichLink
+from svmproba.links.rivals._wahba import WahbaLink
 
 BY_NAME: dict[str, Callable[..., Link]] = {
     "platt": PlattLink,

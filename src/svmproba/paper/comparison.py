@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmproba.paper.datasets import DISCREPANCIES
+from svmproba.paper.data.datasets import DISCREPANCIES
 from svmproba.paper.methods import FAMILIES, TARGETS, target_name
 from svmproba.paper.reproduce import Plan, Table, plan_jobs
 from svmproba.paper.store import Result, Store

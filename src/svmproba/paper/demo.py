@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from svmproba import BootstrapSVC
 from svmproba.evaluation import write_report
 from svmproba.evaluation._score_display import best_theta_scores
-from svmproba.paper import figures
-from svmproba.paper.datasets import load_dataset
+from svmproba.paper.data.datasets import load_dataset
+from svmproba.paper.drawing import figures
 from svmproba.paper.tables import printed
 from svmproba.preparation.folds import best_theta_proba, out_of_fold, positive_proba
 from svmproba.preparation.performance import Summary, summarise

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba.paper.datasets import DATASETS
+from svmproba.paper.data.datasets import DATASETS
 from svmproba.paper.methods import FAMILIES, recipe_of
 from svmproba.paper.store import Cell, Result, Store
 from svmproba.preparation.folds import Part, split_parts

@@ -12,7 +12,7 @@ import numpy as np
 
 from svmproba import estimators, links
 from svmproba.bootstrap.fitted import FittedEnsemble
-from svmproba.bootstrap.members import Members
+from svmproba.bootstrap.fitting.members import Members
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators.pairs.score_spread import Spread
 from svmproba.solvers.features import FeatureMap

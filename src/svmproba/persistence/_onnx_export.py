@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmproba._files import write_whole
 from svmproba._types import Floats
-from svmproba.bootstrap.members import same_map
-from svmproba.bootstrap.spread import LARGEST_RATIO, LEAST_SPREAD, family_mixtures
-from svmproba.bootstrap.votes import DECIMALS
+from svmproba.bootstrap.fitting.members import same_map
+from svmproba.bootstrap.summaries.spread import LARGEST_RATIO, LEAST_SPREAD, family_mixtures
+from svmproba.bootstrap.summaries.votes import DECIMALS
 from svmproba.estimators import BootstrapSVC, ProbabilitySVC
 from svmproba.estimators.ensemble.calibration import TIE_BREAK
 from svmproba.persistence._onnx_graph import OPSET, Graph

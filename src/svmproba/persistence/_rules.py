@@ -15,8 +15,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 from svmproba import estimators as own
 from svmproba.bootstrap.fitted import FittedEnsemble
-from svmproba.bootstrap.members import Members
-from svmproba.bootstrap.spread import is_read
+from svmproba.bootstrap.fitting.members import Members
+from svmproba.bootstrap.summaries.spread import is_read
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators.ensemble.setting import THETA
 from svmproba.estimators.input.parameters import (

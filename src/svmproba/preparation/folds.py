@@ -18,8 +18,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from svmproba._types import Floats
-from svmproba.bootstrap.reliability import weights
-from svmproba.bootstrap.votes import mix_shares
+from svmproba.bootstrap.summaries.reliability import weights
+from svmproba.bootstrap.summaries.votes import mix_shares
 from svmproba.preparation.preprocessing import make_preprocessor
 
 if TYPE_CHECKING:

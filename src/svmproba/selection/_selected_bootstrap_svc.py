@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.utils import Tags
 
 from svmproba._types import Bools, Floats
+from svmproba.bootstrap.fitting.members import Members, Training, fit_members, input_coef
 from svmproba.bootstrap.intervals import clopper_pearson
-from svmproba.bootstrap.members import Members, Training, fit_members, input_coef
 from svmproba.estimators import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._parameters import document_parameters

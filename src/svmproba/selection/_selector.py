@@ -14,7 +14,7 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmproba._types import Bools
-from svmproba.bootstrap.bags import draw_bags
+from svmproba.bootstrap.fitting.bags import draw_bags
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.estimators.input.parameters import (
     as_generator,

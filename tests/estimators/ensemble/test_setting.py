@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 import svmproba
 from svmproba import BootstrapSVC, ConstrainedBootstrapSVC, ThresholdBootstrapSVC
-from svmproba.bootstrap.members import member_scores
+from svmproba.bootstrap.fitting.members import member_scores
 from svmproba.links import AutoLink, PlattLink
 
 

@@ -128,7 +128,7 @@ def _check_tables(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def _check_datasets(names: Sequence[str]) -> tuple[str, ...]:
-    from svmproba.paper.datasets import DATASETS, PAPER_DATASETS
+    from svmproba.paper.data.datasets import DATASETS, PAPER_DATASETS
 
     for name in names:
         options.choice("DATASETS", name, tuple(DATASETS))
@@ -192,7 +192,7 @@ def run_experiment(request: Request, messages: Messages) -> Outcome:
 
 def _load(request: Request, messages: Messages) -> dict[str, Table]:
     """Load the data sets that can be found."""
-    from svmproba.paper.datasets import load_dataset
+    from svmproba.paper.data.datasets import load_dataset
 
     tables: dict[str, Table] = {}
     for name in request.datasets:
@@ -293,7 +293,7 @@ def _draw(
     folder: Path,
     messages: Messages,
 ) -> None:
-    from svmproba.paper.illustrate import Material, draw_figures
+    from svmproba.paper.drawing.illustrate import Material, draw_figures
 
     material = Material(store, request.plan, tables, found, request.families, request.n_jobs)
     try:

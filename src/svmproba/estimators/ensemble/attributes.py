@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 
 from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble, oob_rates
-from svmproba.bootstrap.members import input_coef
-from svmproba.bootstrap.votes import two_columns
+from svmproba.bootstrap.fitting.members import input_coef
+from svmproba.bootstrap.summaries.votes import two_columns
 
 T = TypeVar("T")
 

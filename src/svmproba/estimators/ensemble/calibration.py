@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from svmproba._types import Floats
-from svmproba.bootstrap.blocks import row_blocks
 from svmproba.bootstrap.fitted import NO_GUARANTEE, FittedEnsemble, ensemble_vote_shares
-from svmproba.bootstrap.members import mean_scores, transformed
-from svmproba.bootstrap.spread import deviations, family_mixtures, score_ratios
-from svmproba.bootstrap.votes import mix_shares
+from svmproba.bootstrap.fitting.members import mean_scores, transformed
+from svmproba.bootstrap.summaries.blocks import row_blocks
+from svmproba.bootstrap.summaries.spread import deviations, family_mixtures, score_ratios
+from svmproba.bootstrap.summaries.votes import mix_shares
 from svmproba.links._choose import fit_link
 from svmproba.solvers.kernels import Rows
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from svmproba._types import Floats
-from svmproba.bootstrap.blocks import map_blocks
 from svmproba.bootstrap.fitted import FittedEnsemble
+from svmproba.bootstrap.fitting.members import member_scores, score_blocks
 from svmproba.bootstrap.intervals import (
     percentile_interval,
     sampling_interval,
     simulation_interval,
 )
-from svmproba.bootstrap.members import member_scores, score_blocks
-from svmproba.bootstrap.votes import twice_votes
+from svmproba.bootstrap.summaries.blocks import map_blocks
+from svmproba.bootstrap.summaries.votes import twice_votes
 from svmproba.estimators.ensemble.calibration import (
     calibrated_proba,
     link_proba,

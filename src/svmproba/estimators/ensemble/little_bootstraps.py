@@ -10,8 +10,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from svmproba._types import Floats
-from svmproba.bootstrap.little import Split, fit_little_members, split_records
-from svmproba.bootstrap.members import Members, Training
+from svmproba.bootstrap.fitting.little import Split, fit_little_members, split_records
+from svmproba.bootstrap.fitting.members import Members, Training
 from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.ensemble.setting import Setting, fit_options, make_families
 from svmproba.estimators.input.dask_tables import is_lazy, read_labels, read_rows

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
 from svmproba.bootstrap.fitted import ensemble_vote_shares
-from svmproba.bootstrap.members import member_scores, score_blocks
-from svmproba.bootstrap.votes import two_columns
+from svmproba.bootstrap.fitting.members import member_scores, score_blocks
+from svmproba.bootstrap.summaries.votes import two_columns
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.ensemble.attributes import FittedAttributes
 from svmproba.estimators.ensemble.calibration import positive_proba

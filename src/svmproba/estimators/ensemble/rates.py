@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba._types import Floats
-from svmproba.bootstrap.blocks import map_blocks
 from svmproba.bootstrap.fitted import FittedEnsemble, oob_levels, own_scores
+from svmproba.bootstrap.fitting.members import member_scores, score_blocks
 from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus, state_guarantee
-from svmproba.bootstrap.members import member_scores, score_blocks
-from svmproba.bootstrap.profile import profile_records
+from svmproba.bootstrap.summaries.blocks import map_blocks
+from svmproba.bootstrap.summaries.profile import profile_records
 from svmproba.bootstrap.threshold import HAIR, threshold_for_rate
 from svmproba.estimators.ensemble.calibration import calibrated_proba
 from svmproba.estimators.input.parameters import check_confidence, check_number

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmproba._types import Floats
-from svmproba.bootstrap.bags import draw_bags
 from svmproba.bootstrap.fitted import FittedEnsemble, settle_ensemble
-from svmproba.bootstrap.members import Family, Members, Training
-from svmproba.bootstrap.votes import tally_block
+from svmproba.bootstrap.fitting.bags import draw_bags
+from svmproba.bootstrap.fitting.members import Family, Members, Training
+from svmproba.bootstrap.summaries.votes import tally_block
 from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.input.dask_tables import refuse_lazy
 from svmproba.estimators.input.parameters import (

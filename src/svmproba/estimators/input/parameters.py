@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from svmproba._types import Floats
-from svmproba.bootstrap.reliability import MEASURES
+from svmproba.bootstrap.summaries.reliability import MEASURES
 from svmproba.links._choose import LINKS
 from svmproba.solvers.kernels import Rows, check_kernel, resolve_gamma
 from svmproba.solvers.runtime.devices import resolve_device

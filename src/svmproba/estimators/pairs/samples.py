@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from svmproba._types import Bools, Floats
-from svmproba.bootstrap.blocks import row_blocks
-from svmproba.bootstrap.votes import two_columns
+from svmproba.bootstrap.summaries.blocks import row_blocks
+from svmproba.bootstrap.summaries.votes import two_columns
 from svmproba.estimators.input.training_set import join_weights, place_of_interest, present_samples
 from svmproba.links import couple
 from svmproba.solvers.features import FeatureMap

@@ -9,9 +9,9 @@ from scipy import sparse
 from scipy.special import ndtri
 
 from svmproba._types import Floats
-from svmproba.bootstrap.bags import draw_bags
-from svmproba.links._sollich import margin_variance
-from svmproba.links._sollich_posterior import sample_posterior
+from svmproba.bootstrap.fitting.bags import draw_bags
+from svmproba.links.rivals._sollich import margin_variance
+from svmproba.links.rivals._sollich_posterior import sample_posterior
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows, kernel_diagonal

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitted import oob_levels
 from svmproba.bootstrap.intervals import clopper_pearson
-from svmproba.bootstrap.votes import mix_shares, vote_shares
+from svmproba.bootstrap.summaries.votes import mix_shares, vote_shares
 from svmproba.estimators import BootstrapSVC
 from svmproba.estimators.input.samples import take_rows
 from svmproba.evaluation._checks import Calls

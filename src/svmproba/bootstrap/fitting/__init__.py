@@ -1,0 +1,1 @@
+"""Bags, and the members that are fitted on them."""

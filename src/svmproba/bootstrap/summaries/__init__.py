@@ -1,0 +1,1 @@
+"""What the scores of all members say of each sample."""

@@ -1,0 +1,186 @@
+"""What the scores of all members say of each sample: means, medians, votes at many thresholds.
+
+Everything that is done after the fit (another threshold, a calibrated probability, a guarantee)
+reads these few numbers per sample instead of the scores of all members.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmproba._types import Bools, Floats
+from svmproba.bootstrap.fitting.members import Members, member_scores, scores_width
+from svmproba.bootstrap.summaries.blocks import map_blocks, row_blocks
+from svmproba.bootstrap.summaries.profile_rows import profile_rows
+from svmproba.bootstrap.summaries.votes import DECIMALS
+from svmproba.solvers.kernels import Rows
+from svmproba.solvers.runtime.devices import resolve_device
+
+#: Samples from which scales and thresholds are read; all of them up to this number.
+N_PILOTS = 200
+MAX_THRESHOLDS = 100
+#: Scores that vary by less than this share of their size are constant: ten times the tolerance.
+CONSTANT = 0.01
+N_CELLS = 4096
+#: Blocks of samples at least; values among which a median is sought first.
+N_BLOCKS, N_SAMPLED = 16, 1000
+
+
+class Profile(NamedTuple):
+    """Scores of some samples, summarised over the bags that count for each of them.
+
+    The upper weighted median is the largest value that scores of weight at least one half reach:
+    the mixture of votes calls the sample positive exactly at the thresholds below it.
+    """
+
+    mean: Floats  # (n_theta, n_samples)
+    medians: Floats  # (n_theta, n_samples), upper medians
+    median: Floats  # (n_samples,), upper weighted median of all scores
+    hits: NDArray[np.int64]  # (2, n_thresholds), negative and positive samples called positive
+    squares: Floats  # (2, n_thresholds), summed squared errors of the vote share by class
+
+
+def _cells(thresholds: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Equal cells over the thresholds: a score finds its place from its cell in a step or two."""
+    inner = thresholds[1:-1]
+    if len(inner) < 2:
+        return np.zeros(1, dtype=np.int64), np.zeros(2)
+    width = (inner[-1] - inner[0]) / N_CELLS
+    first = np.searchsorted(thresholds, inner[0] + width * np.arange(N_CELLS + 1))
+    # One threshold of slack: the rounding of a score's cell must not skip one.
+    return np.maximum(first - 1, 0), np.array([inner[0], 1 / width])
+
+
+def profile_records(
+    members: Members,
+    X: Rows,
+    rho: Floats,
+    *,
+    counts: NDArray[np.unsignedinteger] | None = None,
+    positive: Bools | None = None,
+    thresholds: Floats | None = None,
+    n_jobs: int | None = None,
+    device: str = "cpu",
+) -> Profile:
+    """Summarise the scores of samples; NaN for a sample for which no bag counts.
+
+    With `counts` (n_bootstraps, n_samples), each sample is judged by the bags that left it out;
+    None: all bags count. Votes are counted at `thresholds`, increasing, which need `positive`.
+    """
+    thresholds = np.empty(0) if thresholds is None else thresholds
+    labels = np.zeros(X.shape[0], dtype=bool) if positive is None else positive
+    torch_device = resolve_device(device)
+    if torch_device is not None:
+        from svmproba.bootstrap.fitting.on_device import device_profile
+
+        return Profile(*device_profile(members, X, rho, counts, labels, thresholds, torch_device))
+    n_theta, n_bags = members.intercept.shape
+    cells = _cells(thresholds)
+
+    def block_profile(block: slice) -> tuple[Any, ...]:
+        scores = member_scores(members, X[block])
+        n = len(scores)
+        counted = np.ones((n, n_bags), dtype=bool)
+        if counts is not None:
+            counted = np.ascontiguousarray((counts[:, block] == 0).T)
+        mean, medians = np.full((n, n_theta), np.nan), np.full((n, n_theta), np.nan)
+        median, shares = np.full(n, np.nan), np.zeros((n, len(thresholds)))
+        work = np.empty((7, n_theta * n_bags)), np.empty(n_bags, np.int64)
+        profile_rows(scores, counted, rho, thresholds, *cells, *work, mean, medians, median, shares)
+        shares[np.isnan(median)] = np.nan
+        return mean, medians, median, *_class_sums(shares, labels[block])
+
+    blocks = row_blocks(X.shape[0], X.shape[1] + scores_width(members) + len(thresholds), N_BLOCKS)
+    parts = zip(*map_blocks(block_profile, blocks, n_jobs), strict=True)
+    mean, medians, median, hits, squares = parts
+    return Profile(
+        np.concatenate(mean).T.copy(),
+        np.concatenate(medians).T.copy(),
+        np.concatenate(median),
+        np.sum(hits, axis=0),
+        np.sum(squares, axis=0),
+    )
+
+
+def _class_sums(shares: Floats, positive: Bools) -> tuple[NDArray[np.int64], Floats]:
+    """Count the samples called positive and sum the squared errors, by class and threshold."""
+    P = np.round(shares, DECIMALS)
+    known = np.asarray(~np.isnan(P).any(axis=1))
+    of_class = np.stack([known & ~positive, known & positive]).astype(np.float64)
+    P = np.where(known[:, np.newaxis], P, 0.0)
+    hits = np.rint(of_class @ (P >= 0.5)).astype(np.int64)
+    return hits, np.stack([of_class[0] @ P**2, of_class[1] @ (1 - P) ** 2])
+
+
+def scales_and_thresholds(
+    members: Members,
+    X: Rows,
+    counts: NDArray[np.unsignedinteger],
+    n_jobs: int | None = None,
+    device: str = "cpu",
+) -> tuple[Floats, Floats]:
+    r"""Typical size of the scores at each hyperparameter value, and thresholds worth looking at.
+
+    Both are read from at most 200 training samples, evenly spaced among all. Scales (n_theta,) are
+    the medians of :math:`|f_{\theta,b}(x_i)|` over the bags b and the samples i that b left out, 1
+    where there are none. Thresholds increase: zero, typical scores evenly spaced by rank, and both
+    ends.
+    """
+    n = X.shape[0]
+    pilots = np.unique(np.linspace(0, n - 1, min(n, N_PILOTS)).astype(np.intp))
+    rows, left_out = X[pilots], (counts[:, pilots] == 0).T
+    torch_device = resolve_device(device)
+    if torch_device is not None:
+        from svmproba.bootstrap.fitting.on_device import device_scores
+
+        mean, middle, largest = device_scores(members, rows, left_out, torch_device)
+    else:
+        mean, middle, largest = _pilot_scores(members, rows, left_out, n_jobs)
+    typical = np.median(mean, axis=1)
+    scales, end = np.where(middle > 0, middle, 1.0), max(largest, np.abs(typical).max())
+    spaced = np.quantile(typical, np.linspace(0, 1, MAX_THRESHOLDS), method="lower")
+    return scales, np.unique(np.concatenate([spaced, [-end, 0.0, end]]))
+
+
+def scales_of_varying(scales: Floats, mean: Floats) -> Floats:
+    """Scales, infinite where all samples have about the same mean out-of-bag score.
+
+    Members of such a hyperparameter value are constant up to their tolerance. What is left of their
+    out-of-bag scores tells which bags left a sample out, and with them its label.
+    """
+    known = mean[:, ~np.isnan(mean).any(axis=0)]
+    if not known.size:
+        return scales
+    return np.where(known.std(axis=1) > CONSTANT * scales, scales, np.inf)
+
+
+def _pilot_scores(
+    members: Members, rows: Rows, left_out: Bools, n_jobs: int | None
+) -> tuple[Floats, Floats, float]:
+    """Mean scores (n, n_theta), median size of those out of bag (n_theta,), and the largest."""
+
+    def block_scores(block: slice) -> tuple[Floats, Floats]:
+        scores = member_scores(members, rows[block])
+        return scores.mean(axis=2), np.abs(np.swapaxes(scores, 1, 2)[left_out[block]])
+
+    blocks = row_blocks(rows.shape[0], rows.shape[1] + 2 * scores_width(members), N_BLOCKS // 4)
+    means, sizes = zip(*map_blocks(block_scores, blocks, n_jobs), strict=True)
+    by_theta = [np.concatenate(part) for part in zip(*(block.T for block in sizes), strict=True)]
+    middle = np.array([_median(part) if len(part) else 0.0 for part in by_theta])
+    return np.concatenate(means), middle, max(float(part.max(initial=0.0)) for part in by_theta)
+
+
+def _median(values: Floats) -> float:
+    """`numpy.median`, sought first near that of a sample: a quarter of the time."""
+    n, low = len(values), (len(values) - 1) // 2
+    sample = np.sort(values[:: n // N_SAMPLED + 1])
+    ends = sample[[int(0.45 * len(sample)), int(0.55 * len(sample))]]
+    near = values[(values >= ends[0]) & (values <= ends[1])]
+    place = low - np.count_nonzero(values < ends[0])
+    if place < 0 or place + 1 >= len(near):
+        return float(np.median(values))
+    near.partition((place, place + 1))
+    return float(near[place] if n % 2 else (near[place] + near[place + 1]) / 2)

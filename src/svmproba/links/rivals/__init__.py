@@ -1,0 +1,1 @@
+"""Links and methods that the paper compares with."""
