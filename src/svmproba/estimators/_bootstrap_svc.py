@@ -123,10 +123,10 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     ``resample="blb"`` rests on more than the bootstrap does: subsets must be large enough for the
     score to be about normal and unbiased in them (many more samples than columns, both classes in
     numbers, no classes that separate), because the members of each are moved to the mean of all
-    subsets and only their spread is kept, see `svmproba.bootstrap.fitting.little`. It is worse
-    than the bootstrap on tables below about 10 000 samples, where classes are rare or nearly separable, and
-    in its centre, which knows the samples of the subsets and no others. Everything out of bag is
-    measured on samples held out, a fifth of them and 50 000 at most. The kind ``"sampling"`` of
+    subsets and only their spread is kept, see `svmproba.bootstrap.fitting.little`. It is worse than
+    the bootstrap on tables below about 10 000 samples, where classes are rare or nearly separable,
+    and in its centre, which knows the samples of the subsets and no others. Everything out of bag
+    is measured on samples held out, a fifth of them and 50 000 at most. The kind ``"sampling"`` of
     `predict_proba_interval` takes the spread of the bags for that of training sets. Of a dask table
     the drawn samples alone are collected; `fit` trusts that the others are like them, NaN included.
 
