@@ -13,9 +13,11 @@ from sklearn.utils import Tags, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
+from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._costs import DecisionMixin, ensemble_with_costs
+from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.ensemble.calibration import with_calibration
 from svmproba.estimators.ensemble.predictions import EnsemblePredictions
 from svmproba.estimators.ensemble.rates import (
@@ -67,7 +69,10 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         """
         check_is_fitted(self, "ensemble_")
         check_calibration(calibration)
-        other = self._with(with_calibration(self.ensemble_, calibration))
+        if (several := self._several) is not None:
+            other = self._with(with_class_calibration(several, calibration))
+        else:
+            other = self._with(with_calibration(self.ensemble_, calibration))
         other.calibration = calibration
         return other
 
@@ -172,7 +177,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
     def _decided_by(self: Model, costs: Mapping[str, float]) -> Model:
         return self._with(ensemble_with_costs(self.ensemble_, costs))
 
-    def _with(self: Model, ensemble: FittedEnsemble) -> Model:
+    def _with(self: Model, ensemble: FittedEnsemble | FittedClasses) -> Model:
         other = copy.copy(self)
         other.ensemble_ = ensemble
         return other
@@ -181,9 +186,9 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         return self.ensemble_.is_calibrated
 
     def __sklearn_tags__(self) -> Tags:
-        """Two classes; sparse rows; pairwise with a precomputed kernel."""
+        """Sparse rows; pairwise with a precomputed kernel; two classes with little bootstraps."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = getattr(self, "resample", "bootstrap") != "blb"
         pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.input_tags.sparse = not pairwise
         tags.input_tags.pairwise = pairwise
