@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 
 from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.fitting.constrained_members import FloorFit, fit_constrained_members
@@ -228,6 +229,12 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             names += [f"(C={theta['C']:g}{gamma}, bag {b})" for b in np.flatnonzero(here)]
         more = f" and {len(names) - most} more" if len(names) > most else ""
         return ", ".join(names[:most]) + more
+
+    def __sklearn_tags__(self) -> Tags:
+        """Two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def _summary(self) -> list[str]:
         return [*super()._summary(), self.summary_]

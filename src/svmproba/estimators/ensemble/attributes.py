@@ -79,6 +79,11 @@ class FittedAttributes(BaseEstimator):
         """The ensemble, if it has more than two classes."""
         return self.ensemble_ if isinstance(self.ensemble_, FittedClasses) else None
 
+    def _need_two(self, what: str) -> None:
+        """Refuse what exists for two classes alone."""
+        if self._several is not None:
+            raise ValueError(f"{what} needs two classes, got {len(self.classes_)}.")
+
     @property
     def coef_(self) -> Floats:
         """Coefficients of the members, for the linear kernel only."""

@@ -49,6 +49,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
             probabilities, which stay.
         """
         check_is_fitted(self, "ensemble_")
+        self._need_two("rate_curve")
         return curve_of(self.ensemble_)
 
     def with_calibration(self: Model, calibration: str | None) -> Model:
@@ -137,6 +138,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         (True, True)
         """
         check_is_fitted(self, "ensemble_")
+        self._need_two("with_rate")
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither.")
         target = check_target(

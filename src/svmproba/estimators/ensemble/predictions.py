@@ -183,6 +183,7 @@ class EnsemblePredictions(FittedAttributes):
         array([[0.  , 0.07]])
         """
         rows = self._check_new(X)
+        self._need_two("predict_proba_interval")
         check_confidence(confidence)
         check_option("kind", kind, KINDS)
         return proba_interval(self.ensemble_, rows, confidence, kind, self.n_jobs)
@@ -211,6 +212,7 @@ class EnsemblePredictions(FittedAttributes):
             Lower and upper limit, in units of the margin.
         """
         rows = self._check_new(X)
+        self._need_two("score_interval")
         check_confidence(confidence)
         return score_interval(self.ensemble_, rows, confidence, theta, self.n_jobs)
 

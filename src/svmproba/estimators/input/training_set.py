@@ -25,8 +25,9 @@ def check_binary(y: NDArray[Any]) -> None:
     if target != "binary":
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {target}: "
-            f"y has {len(np.unique(y))} classes. BootstrapSVC (with resample='bootstrap'), "
-            f"ProbabilitySVC, PosteriorProbabilitySVC and WeightedProbabilitySVC take more."
+            f"y has {len(np.unique(y))} classes. BootstrapSVC without resample='blb', "
+            f"ProbabilitySVC, PosteriorProbabilitySVC and WeightedProbabilitySVC take more than "
+            f"two."
         )
 
 
