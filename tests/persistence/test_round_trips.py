@@ -112,6 +112,9 @@ CASES = {
     "neighbours": (PosteriorProbabilitySVC(Cs=[0.1, 1.0], random_state=0), IRIS, SPECIES),
     "neighbours sparse": (PosteriorProbabilitySVC(**ONE), sparse.csr_matrix(X), y),
     "weights": (WeightedProbabilitySVC(Cs=[1.0], random_state=0), IRIS, SPECIES),
+    "three": (BootstrapSVC(**SMALL), IRIS, SPECIES),
+    "three calibrated": (BootstrapSVC(kernel="rbf", calibration="auto", **SMALL), IRIS, SPECIES),
+    "three precomputed": (BootstrapSVC(kernel="precomputed", **SMALL), IRIS @ IRIS.T, SPECIES),
     "pipeline": (make_pipeline(StandardScaler(), BootstrapSVC(**SMALL)), X, y),
     "table": (table_pipeline(), FRAME, y),
     "functions": (

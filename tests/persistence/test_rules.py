@@ -26,7 +26,7 @@ from svmproba import (
 from svmproba.persistence import _rules
 from svmproba.persistence._archive import Refused
 from svmproba.persistence._codec import decode
-from svmproba.persistence._names import parameters
+from svmproba.persistence._names import TUPLES, parameters
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
@@ -36,6 +36,7 @@ SMALL = {"Cs": [0.1, 1.0], "n_bootstraps": 12, "random_state": 0}
 ONE = {"Cs": [1.0], "random_state": 0}
 SOLLICH = {"average": "sampled", "n_draws": 9}
 MARGIN = {"C": 1.0, "average": "frozen", "joint": False, "bias_scale": 10.0, "n_draws": 2000}
+THREE = X, np.digitize(X[:, 0], [-0.5, 0.5])
 PRESENT = np.append(np.zeros(4), np.ones(36))
 
 
@@ -77,6 +78,13 @@ MODELS = {
     "neighbours": lambda: PosteriorProbabilitySVC(**ONE).fit(X, y),
     "neighbours sparse": lambda: PosteriorProbabilitySVC(**ONE).fit(sparse.csr_array(X), y),
     "weights": lambda: WeightedProbabilitySVC(**ONE).fit(X, y),
+    "three": lambda: BootstrapSVC(calibration="auto", **SMALL).fit(*IRIS),
+    "three kernels": lambda: BootstrapSVC(
+        kernel=["linear", "rbf"], gammas=0.5, calibration="platt", **SMALL
+    ).fit(*THREE),
+    "three precomputed": lambda: BootstrapSVC(kernel="precomputed", **SMALL).fit(
+        X @ X.T, THREE[1], sample_weight=PRESENT
+    ),
 }
 
 #: What does not belong there, for attributes that are no arrays.
@@ -108,6 +116,13 @@ WRONG = {
     "threshold": ["0", None, {"float": "nan"}, True],
     **{key: ["0.5", None, {"float": "nan"}] for key in ("proba_threshold", "proba_threshold_")},
     "oob_proba": [[0.5]],
+    "of_pair": [None, []],
+    "n_classes": [2, None],
+    "scaling": [None, {"ClassScaling": {"kind_": "none"}}],
+    "kind_": ["linear", None],
+    "links": [None, []],
+    "X": [None, [1.0]],
+    "present": [[0, 1]],
     "calibrator": [1, {"SollichLink": {}}, {"PlattLink": {"A_": 1.0}}],
     "guarantee": [None, 1],
     "n_subsets_": [0, None],
@@ -169,6 +184,8 @@ MAY = {
     "threshold": {"inf", "negative"},
     "scale_": {"inf"},
     "score_scales": {"inf"},
+    "X": {"negative"},
+    **{key: {"negative"} for key in ("shifts", "costs", "slope_", "offset_")},
     "knots_": {"negative"},
     "cv_scores_": {"nan", "negative"},
     **{
@@ -225,13 +242,15 @@ def walk(node, place=()):
             yield from walk(child, (*place, i))
 
 
-FIELDS = {cls.__name__: cls._fields for cls in (_rules.Members, _rules.RateCurve, _rules.Spread)}
+FIELDS = {name: cls._fields for name, cls in TUPLES.items()}
 
 
 def params(kind):
     cls = _rules.PARTS.get(kind) or next(c for c in _rules._MODELS if c.__name__ == kind)
     return (
-        set() if kind in ("FeatureMap", "FittedEnsemble") else parameters(cls).keys() - {"n_terms"}
+        set()
+        if kind in ("FeatureMap", "FittedClasses", "FittedEnsemble")
+        else parameters(cls).keys() - {"n_terms"}
     )
 
 

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from svmproba import estimators, links
+from svmproba.bootstrap.classes.fitted import FittedClasses
+from svmproba.bootstrap.classes.members import ClassMembers
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.fitting.members import Members
 from svmproba.bootstrap.threshold import RateCurve
+from svmproba.estimators.classes.calibration import ClassCalibrator
 from svmproba.estimators.pairs.score_spread import Spread
 from svmproba.solvers.features import FeatureMap
 
@@ -51,9 +54,16 @@ _NUMBERS = (
 
 MODELS: dict[str, type] = {name: getattr(estimators, name) for name in _ESTIMATORS.split()}
 LINKS: dict[str, type] = {name: getattr(links, name) for name in _LINKS.split()}
-TUPLES: dict[str, type] = {cls.__name__: cls for cls in (Members, RateCurve, Spread)}
+TUPLES: dict[str, type] = {
+    cls.__name__: cls for cls in (ClassCalibrator, ClassMembers, Members, RateCurve, Spread)
+}
 #: Classes that only an estimator of this package may hold.
-PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap, "FittedEnsemble": FittedEnsemble}
+PARTS: dict[str, type] = {
+    **LINKS,
+    **{
+        cls.__name__: cls for cls in (FeatureMap, FittedClasses, FittedEnsemble, links.ClassScaling)
+    },
+}
 
 
 @cache

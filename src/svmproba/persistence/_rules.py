@@ -14,11 +14,9 @@ import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 
 from svmproba import estimators as own
+from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitted import FittedEnsemble
-from svmproba.bootstrap.fitting.members import Members
-from svmproba.bootstrap.summaries.spread import is_read
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.estimators.ensemble.setting import THETA
 from svmproba.estimators.input.parameters import (
     check_ensemble_parameters,
     check_grid_parameters,
@@ -46,75 +44,14 @@ from svmproba.persistence._checks import (
     whole,
     within,
 )
+from svmproba.persistence._class_rules import FITTED_CLASSES, SCALING
 from svmproba.persistence._encoder_rules import check_encoder
 from svmproba.persistence._link_rules import CALIBRATORS, LINKS, PAIR_LINKS, link
+from svmproba.persistence._member_rules import feature_map, members, spreads, thetas, weights
 from svmproba.persistence._names import PARTS, parameters
-from svmproba.solvers.features import FeatureMap
-from svmproba.solvers.kernels import check_kernel
 
 #: More jobs would only exhaust the computer.
 _MOST_JOBS = 1024
-
-
-def feature_map(value: Any, sizes: Sizes) -> None:
-    """Check a feature map; it sets the size "rows", the number of columns of the rows."""
-    kind(FeatureMap)(value, sizes)
-    check_kernel(value.kernel, value.degree, value.coef0)
-    known, linear = value.kernel == "precomputed", value.kernel == "linear"
-    width = sizes.get("present", sizes["features"]) if known else sizes["features"]
-    projection = floats("width" if linear else "landmarks", "rows")
-    found = {name: size for name, size in sizes.items() if name != "rows"} | {"width": width}
-    checks: dict[str, Check] = {
-        "n_features": whole(width, width),
-        "gamma": number("not negative"),
-        "degree": whole(1),
-        "coef0": number(),
-        "basis": nothing if linear or known else table("landmarks", "width"),
-        "pivots": nothing if linear else array("i", "landmarks", be="not negative"),
-        "projection": maybe(projection),
-        "exact": kind(bool),
-    }
-    check_all(vars(value), checks, found)
-    wrong = known and value.pivots.max(initial=0) >= width
-    refuse(wrong, f"has pivots beyond the {width} samples")
-    sizes["rows"] = found.get("rows", width if linear else found["landmarks"])
-
-
-def members(value: Any, sizes: Sizes) -> None:
-    """Check members: one block of columns for each feature map, of the same values of C."""
-    kind(Members)(value, sizes)
-    within(".feature_maps", each(kind(FeatureMap), "maps"), value.feature_maps, sizes)
-    n_maps = sizes["maps"]
-    refuse(not n_maps or sizes["theta"] % n_maps, f"has {n_maps} maps for {sizes['theta']} theta")
-    sizes["Cs"] = sizes["theta"] // n_maps
-    sizes["Cs*bags"] = sizes["Cs"] * sizes["bags"]
-    within(".intercept", floats("theta", "bags"), value.intercept, sizes)
-    for name in ("columns", "mean_columns"):
-        within(f".{name}", each(elsewhere, "maps"), getattr(value, name), sizes)
-    for i, one in enumerate(value.feature_maps):
-        within(f".feature_maps[{i}]", feature_map, one, sizes)
-        within(f".columns[{i}]", floats("rows", "Cs*bags"), value.columns[i], sizes)
-        within(f".mean_columns[{i}]", floats("rows", "Cs"), value.mean_columns[i], sizes)
-
-
-def thetas(value: Any, sizes: Sizes) -> None:
-    """Check the grid of hyperparameter values."""
-    refuse(not isinstance(value, np.ndarray) or value.dtype != THETA, "is not an array of theta")
-    floats("theta", be="positive")(value["C"], sizes)
-    floats("theta", be="positive or NaN")(value["gamma"], sizes)
-    floats("theta", be="positive")(value["class_weight"], sizes)
-
-
-def weights(value: Any, sizes: Sizes) -> None:
-    """Check reliability weights; the number above zero sets the size "used"."""
-    floats("theta", be="weights that sum to one")(value, sizes)
-    sizes["used"] = int(np.count_nonzero(value))
-
-
-def spreads(value: Any, sizes: Sizes) -> None:
-    """Check spreads of the scores, one row for each map where links read them."""
-    sizes["spreads"] = sizes["maps"] if is_read(sizes["used"], sizes["bags"]) else 0
-    floats("spreads", "samples", be="finite or NaN")(value, sizes)
 
 
 def threshold(value: Any, sizes: Sizes) -> None:
@@ -185,7 +122,7 @@ _FITTED: dict[str, Check] = {
     "score_scales": floats("theta", be="positive or infinite"),
     "oob_scores": floats("theta", "samples", be="finite or NaN"),
     "oob_medians": floats("theta", "samples", be="finite or NaN"),
-    "oob_spreads": spreads,
+    "oob_spreads": spreads(),
     "oob_median": floats("samples", be="finite or NaN"),
     "vote_proba": floats("samples", be="in [0, 1] or NaN"),
     "vote_curve": curve,
@@ -199,15 +136,23 @@ _FITTED: dict[str, Check] = {
 }
 
 
+#: Checks of an ensemble of two classes, and of more.
+_ENSEMBLES: dict[type, dict[str, Check]] = {
+    FittedEnsemble: _FITTED,
+    FittedClasses: FITTED_CLASSES,
+}
+
+
 def fitted_ensemble(value: Any, sizes: Sizes) -> None:
     """Check the arrays of an ensemble."""
-    kind(FittedEnsemble)(value, sizes)
-    check_all(vars(value), _FITTED, sizes)
+    refuse(type(value) not in _ENSEMBLES, "is not an ensemble")
+    check_all(vars(value), _ENSEMBLES[type(value)], sizes)
 
 
 _ENSEMBLE: dict[str, Check] = {
     **{name: check for name, check in _MODEL.items() if name != "costs_"},
-    **_TWO,
+    "_plus": whole(-1, 1),
+    "pos_label_": Optional(elsewhere),
     "ensemble_": fitted_ensemble,
     "n_subsets_": Optional(whole(1)),
     "subset_size_": Optional(whole(1)),
@@ -279,11 +224,12 @@ _MODELS: dict[type, dict[str, Check]] = {
 
 def check_object(cls: type, found: Mapping[str, Any]) -> None:
     """Refuse attributes, nested objects built, that an object of this class cannot have."""
-    allowed = {**parameters(cls), **_MODELS.get(cls, {}), **LINKS.get(cls.__name__, {})}
+    links = {**LINKS, "ClassScaling": SCALING}
+    allowed = {**parameters(cls), **_MODELS.get(cls, {}), **links.get(cls.__name__, {})}
     if cls in _MODELS or cls in PARTS.values():
         unknown = sorted(found.keys() - allowed.keys())
         refuse(unknown, f"has {unknown[:1]}, which a model file may not hold")
-    missing = sorted(_FITTED.keys() - found.keys()) if cls is FittedEnsemble else []
+    missing = sorted(_ENSEMBLES.get(cls, {}).keys() - found.keys())
     refuse(missing, f"has no {missing[:1]}")
     # The next fit of a pipeline would read its cache with pickle.
     refuse(found.get("memory") is not None, f"is a {cls.__name__} with memory; set it to None")
@@ -312,9 +258,7 @@ def _check_model(cls: type, model: Any) -> None:
         wrong = of_theta != [kernel for kernel in kernels for _ in range(sizes["Cs"])]
         refuse(wrong, "has thetas and feature maps of different kernels")
     if hasattr(model, "_plus"):
-        refuse(len(model.classes_) != 2, "must have two classes")
-        wrong = model.pos_label_ != model.classes_[model._plus]
-        refuse(wrong, "has a pos_label_ that is not the class at _plus")
+        _check_interest(model, several=isinstance(ensemble, FittedClasses))
     if hasattr(model, "cv_results_"):
         refuse(model.best_index_ >= sizes.get("grid", 0), "has a best_index_ beyond cv_results_")
     if cls is own.ProbabilitySVC:
@@ -322,6 +266,17 @@ def _check_model(cls: type, model: Any) -> None:
     if cls is own.PosteriorProbabilitySVC:
         columns = "rows" if pairwise else "features"
         within("._points", table("points", columns), model._points, sizes)
+
+
+def _check_interest(model: Any, several: bool) -> None:
+    """Check the class of interest, which only two classes have."""
+    refuse(several != (len(model.classes_) > 2), "has an ensemble of another number of classes")
+    refuse(several != (model._plus < 0), "has a wrong _plus")
+    refuse(several == hasattr(model, "pos_label_"), "has a wrong pos_label_")
+    wrong = not several and model.pos_label_ != model.classes_[model._plus]
+    refuse(wrong, "has a pos_label_ that is not the class at _plus")
+    if several:
+        refuse(model.ensemble_.present is not model._present, "has two tables of places")
 
 
 def _check_parameters(cls: type, model: Any) -> None:
