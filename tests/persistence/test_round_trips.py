@@ -192,7 +192,7 @@ def test_everything_after_the_fit(model, saved):
         lambda m: m.score_interval(X[:9]),
         lambda m: m.decide(X, fn_cost=9.0),
         lambda m: m.vote_shares(X),
-        lambda m: m.coef_,
+        lambda m: m.member_coef_,
         lambda m: np.array(m.rate_curve()),
         lambda m: clone(m).fit(X, y).predict_proba(X),
     ):

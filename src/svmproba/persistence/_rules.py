@@ -196,6 +196,7 @@ _FITTED: dict[str, Check] = {
     "jackknife": maybe(jackknife),
     "costs": maybe(by_name(number())),
     "guarantee": kind(str),
+    "column_means": Optional(maybe(floats("features"))),
 }
 
 
@@ -283,7 +284,8 @@ def check_object(cls: type, found: Mapping[str, Any]) -> None:
     if cls in _MODELS or cls in PARTS.values():
         unknown = sorted(found.keys() - allowed.keys())
         refuse(unknown, f"has {unknown[:1]}, which a model file may not hold")
-    missing = sorted(_FITTED.keys() - found.keys()) if cls is FittedEnsemble else []
+    needed = {name for name, check in _FITTED.items() if not isinstance(check, Optional)}
+    missing = sorted(needed - found.keys()) if cls is FittedEnsemble else []
     refuse(missing, f"has no {missing[:1]}")
     # The next fit of a pipeline would read its cache with pickle.
     refuse(found.get("memory") is not None, f"is a {cls.__name__} with memory; set it to None")

@@ -15,7 +15,7 @@ def model():
     return BootstrapSVC(1.0, n_bootstraps=20, random_state=0).fit(X, X[:, 0] > 0)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "coef_", "oob_proba_"])
+@pytest.mark.parametrize("name", [*NAMES, "member_coef_", "oob_proba_"])
 def test_attributes_appear_with_the_fit(name, model):
     assert hasattr(model, name)
     assert not hasattr(BootstrapSVC(), name)

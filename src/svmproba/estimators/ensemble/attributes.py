@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from svmproba._types import Floats
+from svmproba.bootstrap.contributions import is_linear, mean_rule
 from svmproba.bootstrap.fitted import FittedEnsemble, oob_rates
 from svmproba.bootstrap.fitting.members import input_coef
 from svmproba.bootstrap.summaries.votes import two_columns
@@ -65,13 +66,30 @@ class FittedAttributes(BaseEstimator):
     costs_ = Fitted(lambda ensemble: ensemble.costs)
     guarantee_ = Fitted(lambda ensemble: ensemble.guarantee)
 
+    # There is no coef_ of three axes: shap and SelectFromModel would take it for that of one model.
     @property
-    def coef_(self) -> Floats:
+    def member_coef_(self) -> Floats:
         """Coefficients of the members, for the linear kernel only."""
-        members = self.ensemble_.members
-        if any(feature_map.kernel != "linear" for feature_map in members.feature_maps):
-            raise AttributeError("coef_ is only available with kernel='linear'.")
-        return input_coef(members)
+        if not is_linear(self.ensemble_.members):
+            raise AttributeError("member_coef_ is only available with kernel='linear'.")
+        return input_coef(self.ensemble_.members)
+
+    @property
+    def mean_coef_(self) -> Floats:
+        """Coefficients of the mean score, for the linear kernel only."""
+        return self._mean_rule("mean_coef_")[0]
+
+    @property
+    def mean_intercept_(self) -> float:
+        """Intercept of the mean score, for the linear kernel only."""
+        return self._mean_rule("mean_intercept_")[1]
+
+    def _mean_rule(self, name: str) -> tuple[Floats, float]:
+        if "ensemble_" not in vars(self):
+            raise AttributeError(f"{name} is available after fit.")
+        if not is_linear(self.ensemble_.members):
+            raise AttributeError(f"{name} is only available with kernel='linear'.")
+        return mean_rule(self.ensemble_)
 
     @property
     def oob_proba_(self) -> Floats:

@@ -51,7 +51,7 @@ def drivers(model: Any, records: Records) -> dict[str, Any] | None:
         return None
     weights = ensemble.weights_ / ensemble.score_scales_
     spread = _column_spread(records.rows)
-    by_bag = np.tensordot(weights, ensemble.coef_, axes=1) * spread
+    by_bag = np.tensordot(weights, ensemble.member_coef_, axes=1) * spread
     mean = by_bag.mean(axis=0)
     lower, upper = percentile_interval(by_bag)
     same_sign = np.mean(np.sign(by_bag) == np.sign(mean), axis=0)
