@@ -299,7 +299,7 @@ def spoiled(array, name):
 
 
 MAY_BE_MISSING = {"feature_names_in_", "costs_", "n_subsets_", "subset_size_"}
-MAY_BE_MISSING |= {"n_terms"}
+MAY_BE_MISSING |= {"n_terms", "column_means"}
 #: Shapes that are free: nothing else has the same size.
 FREE = {key: {"longer 0", "shorter 0"} for key in ("held_out_", "cv_scores_", "satisfied_")}
 
