@@ -178,6 +178,7 @@ MAY = {
             "intercept",
             "columns",
             "mean_columns",
+            "column_means",
             "_coef",
             "coef_",
             "centre_",

@@ -88,15 +88,19 @@ def contributions(
     coef, intercept = mean_rule(ensemble)
     by_bag = bag_rules(ensemble)
     base = float(coef @ centre) + intercept
+    alone = percentile_interval(by_bag, confidence)
     if groups is None:
         values = _dense(rows) - centre
-        ends = [values * end for end in percentile_interval(by_bag, confidence)]
+        lower, upper = _scaled(values, *alone)
         values *= coef
-        # A column below its mean turns the limits of its coefficient round.
-        lower, upper = np.minimum(*ends), np.maximum(*ends)
         return Contributions(values, lower, upper, base, names)
     values, lower, upper = np.empty((3, rows.shape[0], len(groups)))
     for g, places in enumerate(groups):
+        if len(places) == 1:
+            centred = _dense(rows[:, places])[:, 0] - centre[places]
+            values[:, g] = coef[places] * centred
+            lower[:, g], upper[:, g] = _scaled(centred, *(end[places] for end in alone))
+            continue
         part, place = _distinct(_dense(rows[:, places]) - centre[places])
         values[:, g] = (part @ coef[places])[place]
         limits = np.empty((2, len(part)))
@@ -105,6 +109,12 @@ def contributions(
             limits[:, block] = percentile_interval(by_row, confidence)
         lower[:, g], upper[:, g] = limits[:, place]
     return Contributions(values, lower, upper, base, names)
+
+
+def _scaled(centred: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Limits of coefficients times values; a value below its mean turns them round."""
+    ends = centred * lower, centred * upper
+    return np.minimum(*ends), np.maximum(*ends)
 
 
 def _dense(rows: Rows) -> Floats:
