@@ -178,6 +178,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"tables (default: {' '.join(FLOORS)})")  # fmt: skip
     add("--only", nargs="+", default=KINDS, choices=KINDS, help="run only these; all comes first")
     add("--folds", type=int, default=10)
+    add("--part", type=int, help="run this fold alone, from 0, without a summary: for many cores")
     add("--bags", type=int, default=500)
     add("--csv", type=Path, help="keep the results of every fold here")
     options = parser.parse_args(arguments)
@@ -199,11 +200,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in options.data:
         table = load_dataset(name, data_folder())
         parts = split_parts("fair", table[1], bootstrap=True, n_folds=options.folds)
-        for part in parts:
+        for part in parts if options.part is None else parts[options.part : options.part + 1]:
             for record in run(name, table, part, done, options):
                 if options.csv:
                     keep(options.csv, record)
-        tell(name, done)
+        if options.part is None:
+            tell(name, done)
 
 
 def keep(path: Path, record: dict[str, Any]) -> None:
