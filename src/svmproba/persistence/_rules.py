@@ -245,8 +245,8 @@ _MODELS: dict[type, dict[str, Check]] = {
     SelectedBootstrapSVC: {
         **_ENSEMBLE,
         "bag_support_": array("b", "bags", "features"),
-        "selection_frequency_": floats("features", be="in [0, 1] or NaN"),
-        "selection_limits_": floats(2, "features", be="in [0, 1] or NaN"),
+        "selection_frequency_": floats("features", be="in [0, 1]"),
+        "selection_limits_": floats(2, "features", be="in [0, 1]"),
     },
     own.ConstrainedSVC: {
         **_MODEL,
