@@ -65,10 +65,14 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         The hyperparameter values, fields "C", "gamma" (NaN for kernels without it), "kernel" and
         "class_weight" (factor of the class of interest divided by that of the other class): by
         kernel, gamma and class weight in the order given, then by C.
-    coef_ : ndarray, shape (n_theta, n_bootstraps, n_features_in_)
+    member_coef_ : ndarray, shape (n_theta, n_bootstraps, n_features_in_)
         Coefficients, for the linear kernel only.
     intercept_ : ndarray, shape (n_theta, n_bootstraps)
         Intercepts.
+    mean_coef_ : ndarray, shape (n_features_in_,)
+        Coefficients of the mean score :math:`s(x)`, for the linear kernel only.
+    mean_intercept_ : float
+        Its intercept.
     duality_gap_ : ndarray, shape (n_theta, n_bootstraps)
         Relative duality gap of every member, a bound on how far it is from the optimum.
     counts_ : ndarray of uint8, shape (n_bootstraps, n_samples)

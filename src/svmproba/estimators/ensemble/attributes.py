@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.fitted import FittedClasses, oob_accuracy, oob_recalls
+from svmproba.bootstrap.contributions import is_linear, mean_rule
 from svmproba.bootstrap.fitted import oob_rates
 from svmproba.bootstrap.fitting.members import input_coef
 from svmproba.bootstrap.summaries.votes import two_columns
@@ -84,15 +85,35 @@ class FittedAttributes(BaseEstimator):
         if self._several is not None:
             raise ValueError(f"{what} needs two classes, got {len(self.classes_)}.")
 
+    # There is no coef_ of three axes: shap and SelectFromModel would take it for that of one model.
     @property
-    def coef_(self) -> Floats:
+    def member_coef_(self) -> Floats:
         """Coefficients of the members, for the linear kernel only."""
         members = self.ensemble_.members
-        if any(feature_map.kernel != "linear" for feature_map in members.feature_maps):
-            raise AttributeError("coef_ is only available with kernel='linear'.")
+        if not is_linear(members):
+            raise AttributeError("member_coef_ is only available with kernel='linear'.")
         if self._several is not None:
             return np.stack([input_coef(of_pair) for of_pair in members.of_pair])
         return input_coef(members)
+
+    @property
+    def mean_coef_(self) -> Floats:
+        """Coefficients of the mean score, for the linear kernel only."""
+        return self._mean_rule("mean_coef_")[0]
+
+    @property
+    def mean_intercept_(self) -> float:
+        """Intercept of the mean score, for the linear kernel only."""
+        return self._mean_rule("mean_intercept_")[1]
+
+    def _mean_rule(self, name: str) -> tuple[Floats, float]:
+        if "ensemble_" not in vars(self):
+            raise AttributeError(f"{name} is available after fit.")
+        if self._several is not None:
+            raise AttributeError(f"{name} is only available with two classes.")
+        if not is_linear(self.ensemble_.members):
+            raise AttributeError(f"{name} is only available with kernel='linear'.")
+        return mean_rule(self.ensemble_)
 
     @property
     def oob_score_(self) -> float:

@@ -19,7 +19,7 @@ from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._costs import DecisionMixin, ensemble_with_costs
 from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.ensemble.calibration import with_calibration
-from svmproba.estimators.ensemble.predictions import EnsemblePredictions
+from svmproba.estimators.ensemble.contributions import EnsembleContributions
 from svmproba.estimators.ensemble.rates import (
     Target,
     check_target,
@@ -32,7 +32,7 @@ from svmproba.estimators.input.parameters import check_calibration
 Model = TypeVar("Model", bound="EnsembleClassifier")
 
 
-class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
+class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
     """Rates, costs and calibration of a fitted ensemble, beside its predictions."""
 
     kernel: Any
