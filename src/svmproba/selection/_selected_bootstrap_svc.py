@@ -16,7 +16,7 @@ from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.estimators import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators.ensemble.setting import Setting, set_up
+from svmproba.estimators.ensemble.setting import Setting, check_input, set_up
 from svmproba.estimators.input.parameters import stores_parameters
 from svmproba.selection._bags import select_in_bags
 from svmproba.selection._selector import FLOORS, RateFeatureSelector
@@ -94,7 +94,7 @@ class SelectedBootstrapSVC(BootstrapSVC):
     def _fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, little: bool = False
     ) -> None:
-        setting = set_up(self, X, y, sample_weight)
+        setting = set_up(self, check_input(self, X, y, sample_weight))
         self._choose(setting)
         members, training = _fit_chosen(setting, self.bag_support_)
         self._settle(setting, members, training)
@@ -130,8 +130,9 @@ class SelectedBootstrapSVC(BootstrapSVC):
         self.selection_limits_ = np.stack(clopper_pearson(hits, np.full(len(hits), len(support))))
 
     def __sklearn_tags__(self) -> Tags:
-        """Dense samples alone."""
+        """Dense samples of two classes alone."""
         tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = False
         return tags
 

@@ -83,6 +83,7 @@ class EnsembleContributions(EnsemblePredictions):
         True
         """
         rows = self._check_new(X)
+        self._need_two("contributions")
         check_confidence(confidence)
         if not is_linear(self.ensemble_.members):
             raise ValueError(
