@@ -85,7 +85,13 @@ def test_it_goes_on_where_it_was_stopped(tmp_path):
     assert done.returncode == 0, done.stderr
     with path.open(newline="") as file:
         first = list(csv.DictReader(file))
-    assert [r["contender"] for r in first] == ["all", "rates 0.65", "rates 0.7", "F as many", "F 50"]
+    assert [r["contender"] for r in first] == [
+        "all",
+        "rates 0.65",
+        "rates 0.7",
+        "F as many",
+        "F 50",
+    ]
     assert first[2]["columns"] == first[3]["columns"]
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
