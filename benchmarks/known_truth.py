@@ -34,20 +34,20 @@ METHODS = ("auto", "platt", "logistic")
 
 
 def intercept_of(share: float) -> float:
-    """Intercept with this share of positives in the long run."""
+    """Find the intercept with this share of positives in the long run."""
     z = norm.ppf((np.arange(10_000) + 0.5) / 10_000) * np.linalg.norm(SLOPES)
     return float(brentq(lambda b: expit(z + b).mean() - share, -20, 20))
 
 
 def draw(n: int, intercept: float, rng: np.random.Generator) -> tuple[Floats, Labels, Floats]:
-    """Records, labels and true probabilities."""
+    """Draw records, labels and true probabilities."""
     X = rng.normal(size=(n, len(SLOPES)))
     truth = expit(X @ SLOPES + intercept)
     return X, (rng.random(n) < truth).astype(int), truth
 
 
 def tenths_apart(P: Floats, truth: Floats, n: int) -> int:
-    """Number of tenths whose stated and true means differ by more than labels could tell."""
+    """Count tenths whose stated and true means differ by more than labels could tell."""
     parts = np.array_split(np.argsort(P, kind="stable"), TENTHS)
     stated, true = (np.array([values[part].mean() for part in parts]) for values in (P, truth))
     limit = norm.ppf(1 - 0.005 / TENTHS) * np.sqrt(true * (1 - true) * TENTHS / n)
