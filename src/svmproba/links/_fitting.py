@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from svmproba._types import Bools, Floats
@@ -84,7 +85,7 @@ def fit_logistic(
     return w[:-1], float(w[-1])
 
 
-def _solved(hessian: Floats, gradient: Floats) -> Floats:
+def _solved(hessian: Floats, gradient: Floats) -> NDArray[np.floating]:
     try:
         return np.linalg.solve(hessian, gradient)
     except np.linalg.LinAlgError:  # features that repeat each other, too large for the jitter
