@@ -64,6 +64,8 @@ class FittedAttributes(BaseEstimator):
     proba_threshold_ = Fitted(lambda ensemble: ensemble.proba_threshold)
     costs_ = Fitted(lambda ensemble: ensemble.costs)
     guarantee_ = Fitted(lambda ensemble: ensemble.guarantee)
+    groups_ = Fitted(lambda ensemble: ensemble.groups)
+    subgroup_rates_ = Fitted(lambda ensemble: ensemble.subgroup_rates)
 
     @property
     def coef_(self) -> Floats:

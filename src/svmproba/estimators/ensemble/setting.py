@@ -15,6 +15,7 @@ from svmproba.bootstrap.fitting.members import Family, Members, Training
 from svmproba.bootstrap.summaries.votes import tally_block
 from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.input.dask_tables import refuse_lazy
+from svmproba.estimators.input.groups import check_classes_of_groups, check_groups
 from svmproba.estimators.input.parameters import (
     KERNEL_PARAMETERS,
     as_generator,
@@ -95,6 +96,7 @@ class Setting(NamedTuple):
     options: dict[str, Any]  # keyword arguments of `fit_members` and its like
     progress: FitProgress
     subsets: tuple[int, int] = (0, 0)  # number and size of those of little bootstraps
+    groups: NDArray[np.int64] | None = None  # (n,), of samples that belong together
 
     def settle(self, estimator: Any, members: Members, training: Training) -> FittedEnsemble:
         """Weigh the hyperparameter values and summarise the out-of-bag scores."""
@@ -108,6 +110,7 @@ class Setting(NamedTuple):
             epsilon=estimator.epsilon,
             n_redraws=self.n_redraws,
             places=self.places,
+            groups=self.groups,
             spread=self.data.spread,
             n_jobs=estimator.n_jobs,
             device=estimator.device,
@@ -115,7 +118,12 @@ class Setting(NamedTuple):
 
 
 def set_up(
-    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None, passes: int = 1
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None = None,
+    passes: int = 1,
 ) -> Setting:
     """Check parameters and data, draw the bags; each will be reported `passes` times."""
     Cs = check_ensemble_parameters(estimator)
@@ -126,12 +134,24 @@ def set_up(
     n_plus = int(data.positive.sum())
     families = make_families(estimator, data, (len(data.positive) - n_plus, n_plus))
     rng = as_generator(estimator.random_state)
-    counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng)
+    codes = groups_of(data, groups)
+    counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng, codes)
     n_bags, metadata = passes * len(families) * len(counts), {"sample_weight": sample_weight}
     progress = FitProgress(estimator, n_bags, X=rows, y=labels, metadata=metadata)
     weighing = (data.positive, data.weight)
     options = fit_options(estimator, families, Cs, *weighing, rng=rng, report=progress)
-    return Setting(data, counts, n_redraws, None, options, progress)
+    return Setting(data, counts, n_redraws, None, options, progress, groups=codes)
+
+
+def groups_of(data: TrainingSet, groups: ArrayLike | None) -> NDArray[np.int64] | None:
+    """Numbers of the groups of the samples that have a weight; None without groups."""
+    codes = check_groups(groups, data.n_given)
+    if codes is None:
+        return None
+    if data.present is not None:
+        codes = np.unique(codes[data.present], return_inverse=True)[1]
+    check_classes_of_groups(codes, data.positive)
+    return codes
 
 
 def fit_options(
