@@ -202,7 +202,8 @@ def state_guarantee(
     With `subsampling`, n are groups of samples. `subgroups` tells how many of them every subgroup
     has for which the rate is guaranteed.
     """
-    check_kind(kind)
+    if kind != "cross-fit":  # which `RateGuarantee` has
+        check_kind(kind)
     side = {"tpr": "the positive class", "tnr": "the negative class"}[rate_name]
     of_class = f"of {side}" if label is None else f"of class {label!r}"
     share, missed, sure = f"{100 * rate:.6g} %", 100 * (1 - rate), f"{100 * confidence:.6g} %"
@@ -235,10 +236,11 @@ def state_guarantee(
             f"{min(100, 2 * missed):.6g} % {future} will be missed, in practice about "
             f"{missed:.6g} %; this rests on the {number}{trained}{how}, {same}."
         )
-    if kind == "oob":
+    if kind in ("oob", "cross-fit"):
+        judges = "the members that were" if kind == "oob" else "classifiers that were"
         return (
             f"Approximately, with confidence {sure}, {wish}{each}; this is estimated from "
-            f"the {number}{trained}{listed}{how} by the members that were not trained on them, "
+            f"the {number}{trained}{listed}{how} by {judges} not trained on them, "
             f"{same}, and not proven."
         )
     return (

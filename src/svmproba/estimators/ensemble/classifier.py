@@ -25,7 +25,7 @@ from svmproba.estimators.ensemble.rates import (
     training_levels,
     with_rate,
 )
-from svmproba.estimators.input.groups import check_groups, read_subgroups
+from svmproba.estimators.input.groups import check_groups, subgroups_for
 from svmproba.estimators.input.parameters import check_calibration
 
 Model = TypeVar("Model", bound="EnsembleClassifier")
@@ -179,12 +179,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         levels, positive = self._levels_of(X, y, target.per_theta)
         n = len(positive)
         codes = self.ensemble_.groups if X is None else check_groups(groups, n)
-        subgroups = None if by is None else read_subgroups(by, n)
-        if subgroups is not None and subgroups.overlapping and not target.common:
-            raise ValueError(
-                "common_threshold=False needs one label for each sample as by, got columns of "
-                "subgroups that may overlap."
-            )
+        subgroups = subgroups_for(by, n, target.common)
         place = self._plus if target.sign > 0 else 1 - self._plus
         label = self.classes_.tolist()[place]
         return with_rate(self.ensemble_, target, levels, positive, label, codes, subgroups)

@@ -14,6 +14,7 @@ from svmproba.bootstrap.fitting.members import member_scores, score_blocks
 from svmproba.bootstrap.groups import SUBSAMPLINGS
 from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus, state_guarantee
 from svmproba.bootstrap.subgroups import (
+    SubgroupRates,
     Subgroups,
     rates_of_subgroups,
     subgroup_thresholds,
@@ -129,38 +130,61 @@ def with_rate(
     the subgroups that have the rate each. In the result costs decide no longer, and vote shares
     have no ``oob_proba``, which would need the training samples again.
     """
-    calibrated, guarantee = ensemble.is_calibrated, target.guarantee
+    calibrated, jackknife = ensemble.is_calibrated, target.guarantee == "jackknife+"
     neutral = BELOW_HALF if calibrated else 0.0
+    hair = 0.0 if calibrated else HAIR
+    found = RateDecision(neutral, None, False)
+    if not jackknife:
+        found = decide_rate(levels, positive, target, groups, subgroups, neutral=neutral, hair=hair)
+    judged = ~np.isnan(np.atleast_2d(levels)[0]) & (positive == (target.sign > 0))
+    return replace(
+        at_threshold(ensemble, neutral if found.separate else found.threshold),
+        oob_proba=ensemble.oob_proba if calibrated else None,
+        jackknife=(target.sign, target.rate) if jackknife else None,
+        costs=None,
+        subgroup_rates=found.rates,
+        separate=found.separate,
+        guarantee=state_target(target, judged, label, groups, subgroups),
+    )
+
+
+class RateDecision(NamedTuple):
+    """How samples are decided on so that a class has its rate."""
+
+    threshold: Any  # for all samples or one for each theta; of the first subgroup if separate
+    rates: SubgroupRates | None  # of the subgroups, with their thresholds
+    separate: bool  # whether every subgroup has a threshold of its own
+
+
+def decide_rate(
+    levels: Floats,
+    positive: NDArray[np.bool_],
+    target: Target,
+    groups: NDArray[np.int64] | None,
+    subgroups: Subgroups | None,
+    *,
+    neutral: float = 0.0,
+    hair: float = HAIR,
+) -> RateDecision:
+    """Find the threshold, or those of the subgroups, at which levels reach a target."""
     find: dict[str, Any] = {
         "sign": target.sign,
         "rate": target.rate,
         "neutral": neutral,
         "exceed": target.exceed,
-        "confidence": target.confidence if guarantee in ("split", "oob") else None,
-        "hair": 0.0 if calibrated else HAIR,
+        "confidence": None if target.guarantee is None else target.confidence,
+        "hair": hair,
         "groups": groups,
         "subsampling": target.subsampling,
     }
-    threshold: Any = neutral
-    rates, separate = None, False
     if subgroups is not None:
         found = subgroup_thresholds(levels, positive, subgroups, common=target.common, **find)
         rates = rates_of_subgroups(levels, positive, subgroups, found)
-        separate, threshold = not target.common, found[0] if target.common else neutral
-    elif target.per_theta:
-        threshold = np.array([threshold_for_rate(row, positive, **find) for row in levels])
-    elif guarantee != "jackknife+":
-        threshold = threshold_for_rate(levels, positive, **find)
-    judged = ~np.isnan(np.atleast_2d(levels)[0]) & (positive == (target.sign > 0))
-    decided = replace(
-        at_threshold(ensemble, threshold),
-        oob_proba=ensemble.oob_proba if calibrated else None,
-        jackknife=(target.sign, target.rate) if guarantee == "jackknife+" else None,
-        costs=None,
-        subgroup_rates=rates,
-        separate=separate,
-    )
-    return replace(decided, guarantee=state_target(target, judged, label, groups, subgroups))
+        return RateDecision(float(found[0]), rates, not target.common)
+    if target.per_theta:
+        of_each = [threshold_for_rate(row, positive, **find) for row in levels]
+        return RateDecision(np.array(of_each), None, False)
+    return RateDecision(threshold_for_rate(levels, positive, **find), None, False)
 
 
 def state_target(

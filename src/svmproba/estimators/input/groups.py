@@ -54,6 +54,17 @@ def read_subgroups(by: Any, n: int) -> Subgroups:
     return Subgroups(np.array(list(found)), np.array(list(found.values())), overlapping=True)
 
 
+def subgroups_for(by: Any, n: int, common_threshold: bool) -> Subgroups | None:
+    """Subgroups that can have a common threshold, or one each; None without `by`."""
+    subgroups = None if by is None else read_subgroups(by, n)
+    if subgroups is not None and subgroups.overlapping and not common_threshold:
+        raise ValueError(
+            "common_threshold=False needs one label for each sample as by, got columns of "
+            "subgroups that may overlap."
+        )
+    return subgroups
+
+
 def places_of_labels(by: Any, names: NDArray[Any], n: int) -> NDArray[np.int64]:
     """Place of every sample's label among the names of subgroups that have their own threshold."""
     if by is None:
