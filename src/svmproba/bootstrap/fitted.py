@@ -198,8 +198,8 @@ def own_scores(ensemble: FittedEnsemble) -> Floats:
     return own
 
 
-def oob_rates(ensemble: FittedEnsemble) -> Rates:
-    """Rates of the decisions out of bag; NaN where there are several thresholds."""
+def oob_decisions(ensemble: FittedEnsemble) -> tuple[Floats, Any]:
+    """Out-of-bag levels, and the threshold above which they are called positive."""
     if ensemble.jackknife is not None:
         levels = own_scores(ensemble)
         threshold: Any = jackknife_threshold(levels, ensemble.positive, *ensemble.jackknife)
@@ -208,6 +208,12 @@ def oob_rates(ensemble: FittedEnsemble) -> Rates:
         threshold = np.nextafter(ensemble.proba_threshold, -np.inf)
     else:
         levels, threshold = ensemble.oob_median, ensemble.threshold
+    return levels, threshold
+
+
+def oob_rates(ensemble: FittedEnsemble) -> Rates:
+    """Rates of the decisions out of bag; NaN where there are several thresholds."""
+    levels, threshold = oob_decisions(ensemble)
     known = ~np.isnan(levels)
     if np.ndim(threshold) or ensemble.separate or not known.any():
         return Rates(np.nan, np.nan, np.nan)

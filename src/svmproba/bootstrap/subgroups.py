@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from svmproba._types import Bools, Floats
 from svmproba.bootstrap.guarantee import samples_needed
@@ -51,7 +51,7 @@ class SubgroupRates(NamedTuple):
 
 
 def rates_of_subgroups(
-    levels: Floats, positive: Bools, subgroups: Subgroups, thresholds: Floats
+    levels: Floats, positive: Bools, subgroups: Subgroups, thresholds: ArrayLike
 ) -> SubgroupRates:
     """Rates of subgroups at their thresholds; samples whose level is NaN do not count."""
     masks = subgroups.masks & ~np.isnan(levels)

@@ -227,8 +227,8 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         self,
         y: NDArray[Any],
         sample_weight: ArrayLike | None,
-        groups: NDArray[np.int64] | None,
-        sign: int,
+        groups: NDArray[np.int64] | None = None,
+        sign: int = 1,
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Places of the samples that are held out, and of the others."""
         present, rng = present_places(len(y), sample_weight), as_generator(self.random_state)
