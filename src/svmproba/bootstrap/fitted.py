@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba._types import Bools, Floats
+from svmproba.bootstrap.contributions import column_means
 from svmproba.bootstrap.fitting.members import (
     Members,
     Training,
@@ -70,6 +71,7 @@ class FittedEnsemble:
     groups: NDArray[np.int64] | None = None  # (n_samples,), -1 for weight 0; None: no groups
     subgroup_rates: SubgroupRates | None = None  # where subgroups have a rate
     separate: bool = False  # whether each of these decides at its own threshold
+    column_means: Floats | None = None  # (n_features,) of the samples, for linear members only
 
     @property
     def is_calibrated(self) -> bool:
@@ -142,6 +144,7 @@ def settle_ensemble(
         vote_curve=rate_curve(thresholds, profile, positive),
         oob_proba=vote_proba,
         groups=None if groups is None else spread(groups, -1),
+        column_means=column_means(members, X),
     )
 
 

@@ -15,9 +15,16 @@ from svmproba.evaluation._score_display import ScoreHistogramDisplay
 from svmproba.evaluation._selection_display import SelectionDisplay
 from svmproba.evaluation._subgroups import SubgroupTable, rates_by_subgroup
 from svmproba.evaluation._vote_display import VoteHistogramDisplay
+from svmproba.evaluation.explanations import (
+    ContributionDisplay,
+    ContributionSummaryDisplay,
+    explain,
+)
 from svmproba.evaluation.report import report_html, write_report
 
 __all__ = [
+    "ContributionDisplay",
+    "ContributionSummaryDisplay",
     "CostCurveDisplay",
     "RateDisplay",
     "ReliabilityDisplay",
@@ -30,6 +37,7 @@ __all__ = [
     "class_mse",
     "cost_curve",
     "cost_scorer",
+    "explain",
     "mean_cost",
     "mse",
     "optimal_threshold",

@@ -50,6 +50,7 @@ from svmproba.persistence._checks import (
 from svmproba.persistence._encoder_rules import check_encoder
 from svmproba.persistence._link_rules import CALIBRATORS, LINKS, PAIR_LINKS, link
 from svmproba.persistence._names import PARTS, parameters
+from svmproba.selection import SelectedBootstrapSVC
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import check_kernel
 
@@ -220,6 +221,7 @@ _FITTED: dict[str, Check] = {
     "groups": Optional(maybe(groups)),
     "subgroup_rates": Optional(maybe(subgroup_rates)),
     "separate": Optional(kind(bool)),
+    "column_means": Optional(maybe(floats("features"))),
 }
 
 
@@ -264,6 +266,12 @@ _MODELS: dict[type, dict[str, Check]] = {
         "replaced_": array("b", "theta", "bags"),
         "summary_": kind(str),
     },
+    SelectedBootstrapSVC: {
+        **_ENSEMBLE,
+        "bag_support_": array("b", "bags", "features"),
+        "selection_frequency_": floats("features", be="in [0, 1]"),
+        "selection_limits_": floats(2, "features", be="in [0, 1]"),
+    },
     own.ConstrainedSVC: {
         **_MODEL,
         **_TWO,
@@ -301,6 +309,9 @@ _MODELS: dict[type, dict[str, Check]] = {
 }
 
 
+_OF_ENSEMBLES = parameters(own.BootstrapSVC)
+
+
 def check_object(cls: type, found: Mapping[str, Any]) -> None:
     """Refuse attributes, nested objects built, that an object of this class cannot have."""
     allowed = {**parameters(cls), **_MODELS.get(cls, {}), **LINKS.get(cls.__name__, {})}
@@ -314,7 +325,9 @@ def check_object(cls: type, found: Mapping[str, Any]) -> None:
     refuse(found.get("memory") is not None, f"is a {cls.__name__} with memory; set it to None")
     within(".n_jobs", maybe(whole(-_MOST_JOBS, _MOST_JOBS)), found.get("n_jobs"), {})
     if cls in _MODELS:
-        _check_model(cls, SimpleNamespace(**found))
+        # Parameters of the ensemble that a subclass fixes are no attributes of the model.
+        fixed = {name: value for name, value in vars(cls).items() if name in _OF_ENSEMBLES}
+        _check_model(cls, SimpleNamespace(**{**fixed, **found}))
     elif cls is OneHotEncoder and "categories_" in found:
         check_encoder(SimpleNamespace(**found))
 
@@ -333,7 +346,7 @@ def _check_model(cls: type, model: Any) -> None:
     wrong = list(dict.fromkeys(kernels)) != check_kernels(model.kernel)
     refuse(wrong, f"has kernel={model.kernel!r}, but feature maps of other kernels")
     if ensemble is not None:
-        wrong = ensemble.separate and ensemble.subgroup_rates is None
+        wrong = getattr(ensemble, "separate", False) and ensemble.subgroup_rates is None
         refuse(wrong, "has separate thresholds of no subgroups")
         of_theta = ensemble.thetas["kernel"].tolist()
         wrong = of_theta != [kernel for kernel in kernels for _ in range(sizes["Cs"])]

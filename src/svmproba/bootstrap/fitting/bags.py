@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,31 +11,36 @@ from numpy.typing import NDArray
 
 def draw_bags(
     n_bootstraps: int,
-    positive: NDArray[np.bool_],
+    label: NDArray[Any],
     rng: np.random.Generator,
     groups: NDArray[np.int64] | None = None,
     *,
+    classes: Sequence[Any] | None = None,
     max_redraws: int = 100,
 ) -> tuple[NDArray[np.uint8], int]:
-    r"""Draw bags :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` that hold both classes.
+    r"""Draw bags :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` that hold every class.
 
-    Gives the counts (n_bootstraps, n_samples), how often each sample was drawn into each bag, and
-    how many bags were drawn again because they lacked a class, `max_redraws` times at most for one.
-    With groups, numbered from 0, bags are drawn from the n groups, each with all of its samples.
+    Labels (n_samples,) are bools, or places among `classes`, which an error names. Gives the counts
+    (n_bootstraps, n_samples), how often each sample was drawn into each bag, and how many bags were
+    drawn again because they lacked a class, `max_redraws` times at most for one. With groups,
+    numbered from 0, bags are drawn from the n groups, each with all of its samples.
     """
-    plus, minus = np.flatnonzero(positive), np.flatnonzero(~positive)
-    counts = _draw(n_bootstraps, len(positive), rng, groups)
+    n = len(label)
+    of_classes = [np.flatnonzero(label == value) for value in np.unique(label)]
+    counts = _draw(n_bootstraps, n, rng, groups)
     n_redraws = 0
-    for b in np.flatnonzero(~(counts[:, plus].any(axis=1) & counts[:, minus].any(axis=1))):
+    for b in np.flatnonzero(~np.all([counts[:, own].any(axis=1) for own in of_classes], axis=0)):
         for _ in range(max_redraws):
             n_redraws += 1
-            counts[b] = _draw(1, len(positive), rng, groups)
-            if counts[b, plus].any() and counts[b, minus].any():
+            counts[b] = _draw(1, n, rng, groups)
+            if all(counts[b, own].any() for own in of_classes):
                 break
         else:
+            rarest = of_classes[int(np.argmin([len(own) for own in of_classes]))]
+            name = "" if classes is None else f" {classes[label[rarest[0]]]!r}"
             raise ValueError(
-                f"Bag {b} lacked a class {max_redraws + 1} times in a row: y has {len(plus)} "
-                f"positive and {len(minus)} negative samples, too few of one class to resample."
+                f"Bag {b} lacked a class {max_redraws + 1} times in a row: the rarest class{name} "
+                f"of y has {len(rarest)} of {n} samples, too few to resample."
             )
     return counts, n_redraws
 

@@ -22,13 +22,13 @@ def check_groups(groups: Any, n: int) -> NDArray[np.int64] | None:
     return np.asarray(codes, dtype=np.int64)
 
 
-def check_classes_of_groups(groups: NDArray[np.int64], positive: Bools) -> None:
+def check_classes_of_groups(groups: NDArray[np.int64], label: NDArray[Any]) -> None:
     """Refuse a class in one group alone: no bag could have it and leave some of it out."""
-    for name, of_class in (("positive", positive), ("negative", ~positive)):
-        if len(np.unique(groups[of_class])) < 2:
+    for value in np.unique(label):
+        if len(np.unique(groups[label == value])) < 2:
             raise ValueError(
                 f"groups must spread every class over two groups or more, one for a bag and one "
-                f"to be left out of it; all {name} samples are in one."
+                f"to be left out of it; all {np.sum(label == value)} samples of one are in one."
             )
 
 
