@@ -70,7 +70,7 @@ def test_bags_of_more_than_two_classes_draw_groups():
     of_groups = fitted.counts_.reshape(len(fitted.counts_), 60, 4)
     np.testing.assert_array_equal(of_groups, of_groups[..., :1].repeat(4, axis=2))
     with pytest.raises(ValueError, match="samples of one are in one"):
-        BootstrapSVC(**SMALL).fit(X, np.minimum(GROUPS, 2), groups=NAMES)
+        BootstrapSVC(**SMALL).fit(X, np.minimum(GROUPS // 3, 2), groups=np.maximum(GROUPS, 3))
 
 
 def test_groups_of_one_sample_are_no_groups():
