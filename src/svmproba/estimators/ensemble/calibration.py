@@ -13,7 +13,12 @@ from svmproba._types import Floats
 from svmproba.bootstrap.fitted import NO_GUARANTEE, FittedEnsemble, ensemble_vote_shares
 from svmproba.bootstrap.fitting.members import mean_scores, transformed
 from svmproba.bootstrap.summaries.blocks import row_blocks
-from svmproba.bootstrap.summaries.spread import deviations, family_mixtures, score_ratios
+from svmproba.bootstrap.summaries.spread import (
+    deviations,
+    family_mixtures,
+    mixture_scores,
+    score_ratios,
+)
 from svmproba.bootstrap.summaries.votes import mix_shares
 from svmproba.links._choose import fit_link
 from svmproba.solvers.kernels import Rows
@@ -90,7 +95,8 @@ def scores_and_spreads(ensemble: FittedEnsemble, rows: Rows) -> tuple[Floats, Fl
     for block in row_blocks(rows.shape[0], rows.shape[1] + members.intercept.size):
         tables = list(transformed(members, rows[block]))
         scores.append(mean_scores(members, tables))
-        spreads.append(deviations(mixtures, tables) if wanted else np.empty((0, len(scores[-1]))))
+        mixed = mixture_scores(mixtures, tables)
+        spreads.append(deviations(mixed) if wanted else np.empty((0, len(scores[-1]))))
     scaled = np.concatenate(scores).T / ensemble.score_scales[:, np.newaxis]
     return scaled, np.concatenate(spreads, axis=1)
 
