@@ -15,9 +15,11 @@ from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.classes.members import ClassMembers
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.fitting.members import Members
+from svmproba.bootstrap.subgroups import SubgroupRates
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators.classes.calibration import ClassCalibrator
 from svmproba.estimators.pairs.score_spread import Spread
+from svmproba.selection import RateFeatureSelector, SelectedBootstrapSVC
 from svmproba.solvers.features import FeatureMap
 
 _ESTIMATORS = (
@@ -44,7 +46,7 @@ _STEPS = {
     "random_projection": "GaussianRandomProjection SparseRandomProjection",
 }
 #: They may be parameters of an estimator of this package, too.
-SPLITTERS = _STEPS["model_selection"].split()
+SPLITTERS = [*_STEPS["model_selection"].split(), "RateFeatureSelector"]
 #: Scores of columns for SelectKBest and SelectPercentile.
 _SCORES = {"feature_selection": "chi2 f_classif mutual_info_classif"}
 _NUMBERS = (
@@ -53,10 +55,10 @@ _NUMBERS = (
 )
 
 MODELS: dict[str, type] = {name: getattr(estimators, name) for name in _ESTIMATORS.split()}
+MODELS["SelectedBootstrapSVC"] = SelectedBootstrapSVC
 LINKS: dict[str, type] = {name: getattr(links, name) for name in _LINKS.split()}
-TUPLES: dict[str, type] = {
-    cls.__name__: cls for cls in (ClassCalibrator, ClassMembers, Members, RateCurve, Spread)
-}
+_TUPLES = (ClassCalibrator, ClassMembers, Members, RateCurve, Spread, SubgroupRates)
+TUPLES: dict[str, type] = {cls.__name__: cls for cls in _TUPLES}
 #: Classes that only an estimator of this package may hold.
 PARTS: dict[str, type] = {
     **LINKS,
@@ -69,7 +71,8 @@ PARTS: dict[str, type] = {
 @cache
 def classes() -> dict[str, type]:
     """Classes of which a file may hold instances."""
-    return {**MODELS, **PARTS, **_sklearn(_STEPS)}
+    own = {"RateFeatureSelector": RateFeatureSelector}
+    return {**MODELS, **PARTS, **own, **_sklearn(_STEPS)}
 
 
 @cache

@@ -33,7 +33,7 @@ def test_members_of_a_pair_are_those_of_its_samples_alone(four_classes, monkeypa
             assert_array_equal(of_pair, by_itself)
         assert_array_equal(model.score_scales_[p], alone.score_scales_)
         if kernel == "linear":
-            assert_array_equal(model.coef_[p], alone.coef_)
+            assert_array_equal(model.member_coef_[p], alone.member_coef_)
 
 
 def brute_shares(scores, pairs, n_classes):
@@ -122,7 +122,7 @@ def _area(scores, y, out, pair):
 def test_jobs_change_nothing(four_classes):
     X, y = four_classes
     one, two = (small(n_jobs=n, calibration="platt").fit(X, y) for n in (1, 2))
-    for name in ("coef_", "intercept_", "oob_scores_", "oob_proba_", "reliability_"):
+    for name in ("member_coef_", "intercept_", "oob_scores_", "oob_proba_", "reliability_"):
         assert_array_equal(getattr(one, name), getattr(two, name))
     assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
@@ -169,15 +169,15 @@ def test_class_weights_are_factors_on_C(four_classes):
     model = small(class_weight=[None, weights]).fit(X, y)
     assert_array_equal(model.thetas_["class_weight"], [1, 1, 8, 8])
     by_sample = small().fit(X, y, sample_weight=np.vectorize(weights.get)(y))
-    assert_array_equal(model.coef_[:, 2:], by_sample.coef_)
+    assert_array_equal(model.member_coef_[:, 2:], by_sample.member_coef_)
     balanced = small(class_weight="balanced").fit(X, y)
     factors = len(y) / (4 * np.bincount(y))
-    assert_array_equal(balanced.coef_, small().fit(X, y, factors[y]).coef_)
+    assert_array_equal(balanced.member_coef_, small().fit(X, y, factors[y]).member_coef_)
     assert balanced.thetas_["class_weight"][0] == factors.max() / factors.min()
 
 
 def test_what_is_told_of_a_model(four_classes, model):
-    assert model.coef_.shape == (6, 2, 40, 4)
+    assert model.member_coef_.shape == (6, 2, 40, 4)
     assert model.intercept_.shape == model.duality_gap_.shape == (6, 2, 40)
     assert model.pairs_.tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
     assert (model.duality_gap_ <= model.tol).all()

@@ -19,7 +19,7 @@ def model():
     return BootstrapSVC(1.0, n_bootstraps=20, random_state=0).fit(X, X[:, 0] > 0)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "coef_", "oob_proba_"])
+@pytest.mark.parametrize("name", [*NAMES, "member_coef_", "oob_proba_"])
 def test_attributes_appear_with_the_fit(name, model):
     assert hasattr(model, name)
     assert not hasattr(BootstrapSVC(), name)
@@ -27,7 +27,7 @@ def test_attributes_appear_with_the_fit(name, model):
         setattr(model, name, 0.0)
 
 
-@pytest.mark.parametrize("name", [*OF_SEVERAL, "coef_", "oob_proba_", "oob_score_"])
+@pytest.mark.parametrize("name", [*OF_SEVERAL, "member_coef_", "oob_proba_", "oob_score_"])
 def test_attributes_of_several_classes(name):
     X = np.random.default_rng(0).normal(size=(40, 2))
     several = BootstrapSVC(1.0, n_bootstraps=20, random_state=0).fit(X, np.arange(40) % 3)

@@ -146,10 +146,10 @@ def training_set(
     least: int = 2,
 ) -> TrainingSet:
     """Leave out samples of weight 0, encode the labels (`least` of each), join the weights."""
-    check_classification_targets(y)
+    if n_classes_of(y, sample_weight, X) > 2:
+        check_binary(y)
     n_given = X.shape[0]
     X, y, weight, present = present_samples(X, y, sample_weight, pairwise)
-    check_binary(y)
     classes, plus = encode_two_classes(y, pos_label, least)
     positive = y == classes[plus]
     weight = join_weights(weight, class_weight, classes, y)
