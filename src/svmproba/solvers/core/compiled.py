@@ -1,4 +1,6 @@
-"""How functions are compiled and cached. Private names of Numba are used in this module alone.
+"""How functions are compiled and cached.
+
+Private names of Numba are used in this module and in :mod:`~svmproba.solvers.core.parts` alone.
 
 Each of them saves time, and each has a fallback for a version of Numba that lacks the name:
 
@@ -15,6 +17,8 @@ flags ``no_cpython_wrapper`` and  half of the compilation              functions
                                   another file                         own file alone
 ``disable_compile``               9 of 29 s of the compilation of      shared functions are compiled
                                   constrained SVMs, see `call_with`    once for each caller
+libraries of code, in `parts`     a quarter of the compilation         every function is optimised
+                                                                       once for each caller
 ================================  ===================================  ============================
 """
 
@@ -43,7 +47,17 @@ def _known(**flags: Any) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if hasattr(options, name)}
 
 
+def _compiler() -> dict[str, Any]:
+    """Return the compiler of :mod:`~svmproba.solvers.core.parts`, where this Numba allows it."""
+    try:
+        from svmproba.solvers.core.parts import Compiler
+    except (ImportError, AttributeError):
+        return {}
+    return {"pipeline_class": Compiler}
+
+
 _FLAGS = {
+    **_compiler(),
     "nogil": True,
     "error_model": "numpy",
     # Sums may be reordered, so that they vectorise; infinite bounds keep their meaning.
@@ -52,8 +66,6 @@ _FLAGS = {
 #: Flags of functions that make no arrays. Numba otherwise counts a reference to the array behind
 #: every view of a row, in a locked instruction.
 _LEAN = {**_FLAGS, **_known(_nrt=False)}
-#: Flags of the implementations in :mod:`~svmproba.solvers.core.rows`.
-OVERLOAD = _LEAN
 #: Flags of functions that only compiled code calls.
 JIT = {**_LEAN, **_known(no_cpython_wrapper=True, no_cfunc_wrapper=True)}
 #: Flags of functions with one caller, which are inlined there. Large ones that call others do not

@@ -16,7 +16,7 @@ from numba import njit, types
 from numba.extending import overload
 
 from svmproba._types import Floats, Rows
-from svmproba.solvers.core.compiled import JIT, OVERLOAD
+from svmproba.solvers.core.compiled import JIT
 
 _LANES = 8
 #: Mask that leads an index back to the start of its register. An index that runs from there, or
@@ -95,7 +95,7 @@ def gram_add(table, index, sign, count, gram):  # pragma: no cover
     raise NotImplementedError
 
 
-@overload(row_dot, jit_options=OVERLOAD)
+@overload(row_dot, jit_options=JIT)
 def _row_dot(table, i, p):
     if isinstance(table, types.BaseTuple):
 
@@ -118,7 +118,7 @@ def _row_dot(table, i, p):
     return dense
 
 
-@overload(rows_dot, jit_options=OVERLOAD)
+@overload(rows_dot, jit_options=JIT)
 def _rows_dot(table, index, count, p, out):
     if isinstance(table, types.BaseTuple):
 
@@ -153,7 +153,7 @@ def _rows_dot(table, index, count, p, out):
     return dense
 
 
-@overload(row_square, jit_options=OVERLOAD)
+@overload(row_square, jit_options=JIT)
 def _row_square(table, i):
     if isinstance(table, types.BaseTuple):
 
@@ -168,7 +168,7 @@ def _row_square(table, i):
     return lambda table, i: row_dot(table, i, table[i])
 
 
-@overload(row_add, jit_options=OVERLOAD)
+@overload(row_add, jit_options=JIT)
 def _row_add(table, i, x, g):
     if isinstance(table, types.BaseTuple):
 
@@ -187,7 +187,7 @@ def _row_add(table, i, x, g):
     return dense
 
 
-@overload(rows_add, jit_options=OVERLOAD)
+@overload(rows_add, jit_options=JIT)
 def _rows_add(table, index, x, count, g):
     if isinstance(table, types.BaseTuple):
 
@@ -236,7 +236,7 @@ def add_squares(h, first, size, a, b, c, e, xa, xb, xc, xe):
             other[j] += ka * aj + kb * bj + kc * cj + ke * ej
 
 
-@overload(gram_add, jit_options=OVERLOAD)
+@overload(gram_add, jit_options=JIT)
 def _gram_add(table, index, sign, count, gram):
     if isinstance(table, types.BaseTuple):
 

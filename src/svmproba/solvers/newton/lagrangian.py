@@ -21,7 +21,7 @@ from numba import njit, types
 from numba.extending import overload
 
 from svmproba._types import Floats
-from svmproba.solvers.core.compiled import JIT, ONCE, OVERLOAD
+from svmproba.solvers.core.compiled import JIT, ONCE
 from svmproba.solvers.core.rows import aligned, rows_add, rows_dot, whole
 from svmproba.solvers.newton.directions import (
     apply_updates,
@@ -215,7 +215,7 @@ def _by_inner(problem, state, sigma):  # pragma: no cover
     raise NotImplementedError
 
 
-@overload(_by_inner, jit_options=OVERLOAD)
+@overload(_by_inner, jit_options=JIT)
 def _by_inner_of(problem, state, sigma):
     if isinstance(problem.types[problem.fields.index("kernel")], types.NoneType):
         return lambda problem, state, sigma: False  # the rest is not even compiled
