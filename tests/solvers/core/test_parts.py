@@ -62,6 +62,30 @@ def test_a_part_may_be_in_several_functions_also_in_those_compiled_by_numba_alon
         assert usual(x) == x * x + 3.0
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_call_that_never_happens_hides_no_other(turned):
+    """LLVM removes the first call of `lowest`, and leaves out functions that nothing calls."""
+
+    @njit(**compiled.JIT)
+    def lowest(x):
+        return x * x
+
+    @njit(**compiled.JIT)
+    def without(x):
+        limit = np.inf
+        return lowest(x) if x > limit else x
+
+    @njit(**compiled.JIT)
+    def middle(x):
+        s = 0.0
+        for k in range(int(x)):
+            s += lowest(x + k)
+        return s
+
+    one, other = (middle, without) if turned else (without, middle)
+    assert compiled.lean_entry(lambda x: one(x) + other(x))(2.0) == 2.0 + 4.0 + 9.0
+
+
 def test_without_a_name_of_numbas_everything_is_compiled_in_its_own_way(monkeypatch):
     monkeypatch.setattr(parts, "NAMES", [*parts.NAMES, "a_name_that_numba_lacks"])
     highest, middle, lowest = chain(compiled.JIT, compiled.lean_entry)
