@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba._types import Bools, Floats
+from svmproba.bootstrap.contributions import column_means
 from svmproba.bootstrap.fitting.members import (
     Members,
     Training,
@@ -65,6 +66,7 @@ class FittedEnsemble:
     jackknife: tuple[int, float] | None = None  # sign of the class, guaranteed rate
     costs: dict[str, float] | None = None  # costs that decide
     guarantee: str = NO_GUARANTEE
+    column_means: Floats | None = None  # (n_features,) of the samples, for linear members only
 
     @property
     def is_calibrated(self) -> bool:
@@ -100,10 +102,10 @@ def settle_ensemble(
     ``spread(values, fill)`` puts values (..., n) of these samples at their places among all samples
     given, and `fill` elsewhere. The result decides by vote shares, at one half.
     """
-    reliability = mean_reliability(training.reliability)
+    reliability, kept = mean_reliability(training.reliability), training.scores
     rho = weights(reliability, epsilon)
     P = mix_shares(out_of_bag_shares(training.twice_votes, counts), rho)
-    scales, thresholds = scales_and_thresholds(members, X, counts, n_jobs, device)
+    scales, thresholds = scales_and_thresholds(members, X, counts, n_jobs, device, kept)
     profile = profile_records(
         members,
         X,
@@ -113,10 +115,11 @@ def settle_ensemble(
         thresholds=thresholds,
         n_jobs=n_jobs,
         device=device,
+        kept=kept,
     )
     vote_proba = spread(P, np.nan)
     scales = scales_of_varying(scales, profile.mean)
-    spreads = out_of_bag_spreads(members, rho, scales, X, counts, n_jobs)
+    spreads = out_of_bag_spreads(members, rho, scales, X, counts, n_jobs, kept)
     return FittedEnsemble(
         members=members,
         thetas=thetas,
@@ -135,6 +138,7 @@ def settle_ensemble(
         vote_proba=vote_proba,
         vote_curve=rate_curve(thresholds, profile, positive),
         oob_proba=vote_proba,
+        column_means=column_means(members, X),
     )
 
 
