@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmproba import estimators, links
+from svmproba._words import CategoryWords
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.fitting.members import Members
 from svmproba.bootstrap.threshold import RateCurve
@@ -59,7 +60,7 @@ PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap, "FittedEnsemble": F
 @cache
 def classes() -> dict[str, type]:
     """Classes of which a file may hold instances."""
-    return {**MODELS, **PARTS, **_sklearn(_STEPS)}
+    return {**MODELS, **PARTS, **_sklearn(_STEPS), "CategoryWords": CategoryWords}
 
 
 @cache

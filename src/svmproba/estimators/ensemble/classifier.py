@@ -118,7 +118,8 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         estimator
             A copy with its own ``threshold_``, ``proba_threshold_``, ``guarantee_`` and out-of-bag
             rates; costs of `with_costs` decide no longer. One of vote shares has no ``oob_proba_``,
-            which would need the training samples again.
+            which would need the training samples again, and with `per_theta` its out-of-bag rates
+            are NaN: `ThresholdBootstrapSVC` with ``per_theta=True`` knows both.
 
         Examples
         --------
