@@ -4,12 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DOCS_INSTALLED := $(VENV)/.docs-installed
+RELEASE_INSTALLED := $(VENV)/.release-installed
 OLDEST := .venv-oldest
 # Two workers leave room for the BLAS and joblib threads that some tests start.
 WORKERS ?= 2
+# Small problems that an interpreter can solve.
+UNCOMPILED := tests/solvers/test_uncompiled.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test test-oldest lint format bench docs clean
+.PHONY: help setup demo picture test test-oldest coverage uncompiled dist lint format bench docs clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' \
@@ -47,6 +50,30 @@ test-oldest: $(OLDEST)/.installed ## the tests with the least versions of all de
 $(OLDEST)/.installed: pyproject.toml constraints/oldest.txt
 	@$(PYTHON) -m venv $(OLDEST)
 	@$(OLDEST)/bin/python -m pip install -q -e ".[test,plot]" -c constraints/oldest.txt
+	@touch $@
+
+coverage: $(RELEASE_INSTALLED) ## the tests, with lines and branches counted; HTML in out/coverage/html
+	rm -rf out/coverage
+	$(BIN)/python -m coverage run -m pytest -n $(WORKERS)
+	$(BIN)/python -m coverage combine -q
+	$(BIN)/python -m coverage html -q
+	$(BIN)/python -m coverage report
+
+uncompiled: $(RELEASE_INSTALLED) ## the solvers without compilation: bounds are checked, lines counted
+	rm -rf out/uncompiled
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --rcfile=tools/uncompiled.ini -m pytest -q $(UNCOMPILED)
+	$(BIN)/python -m coverage html -q --rcfile=tools/uncompiled.ini
+	$(BIN)/python -m coverage report --rcfile=tools/uncompiled.ini
+
+dist: $(RELEASE_INSTALLED) ## build the packages and try them in empty environments
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/check_dist.py dist
+
+$(RELEASE_INSTALLED): $(INSTALLED)
+	@echo "adding what a release is made with"
+	@$(BIN)/python -m pip install -q -e ".[release]"
 	@touch $@
 
 format: setup ## let ruff rewrite what it can

@@ -20,7 +20,8 @@ OPTIONAL = {"dask", "distributed", "jinja2", "mapie", "onnx", "onnxruntime", "py
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 SHELL = re.compile(r"```shell\n(.*?)```", re.DOTALL)
 TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]+))?\)")
+#: Links to files; those of a README to actions/ and security/ lead to pages of the code forge.
+LINK = re.compile(r"\]\((?!https?:|(?:\.\./){2}(?:actions|security)/)([^)#\s]*)(?:#([^)]+))?\)")
 
 
 def code_of(page):
@@ -100,7 +101,7 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
         path = page.parent / target if target else page

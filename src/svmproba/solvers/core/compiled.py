@@ -23,18 +23,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, wraps
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numba.core.options
-from numba import njit, typeof, types
+from numba import config, njit, typeof, types
+from numba.extending import overload
 
 _SOLVERS = Path(__file__).parents[1]
 _LOCK = Lock()
 _warned: list[str] = []
+#: What chooses the bodies of generic functions, by their names.
+_BODIES: dict[str, Callable[..., Any]] = {}
 
 
 def _known(**flags: Any) -> dict[str, Any]:
@@ -52,8 +55,6 @@ _FLAGS = {
 #: Flags of functions that make no arrays. Numba otherwise counts a reference to the array behind
 #: every view of a row, in a locked instruction.
 _LEAN = {**_FLAGS, **_known(_nrt=False)}
-#: Flags of the implementations in :mod:`~svmproba.solvers.core.rows`.
-OVERLOAD = _LEAN
 #: Flags of functions that only compiled code calls.
 JIT = {**_LEAN, **_known(no_cpython_wrapper=True, no_cfunc_wrapper=True)}
 #: Flags of functions with one caller, which are inlined there. Large ones that call others do not
@@ -135,6 +136,32 @@ def lean_entry(function: Callable[..., Any]) -> Callable[..., Any]:
     return entry(function, _LEAN)
 
 
+def generic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a name that has a body for each kind of arguments; see `body_of`.
+
+    Compiled code calls the body itself. Where nothing is compiled (``NUMBA_DISABLE_JIT=1``), it is
+    chosen at every call.
+    """
+    if not config.DISABLE_JIT:
+        return function
+
+    @wraps(function)
+    def call(*args: Any) -> Any:
+        return _BODIES[function.__qualname__](*map(typeof, args))(*args)
+
+    return call
+
+
+def body_of(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Decorate what chooses the body of a generic function by the types of the arguments."""
+
+    def register(choose: Any) -> Any:
+        _BODIES[function.__qualname__] = choose
+        return overload(function, jit_options=_LEAN)(choose)
+
+    return register
+
+
 def call_with(function: Any, argument: Any, examples: tuple[Any, ...], *args: Any) -> Any:
     """Call ``function(args[0], argument, *args[1:])``, where both functions are compiled.
 
@@ -143,7 +170,7 @@ def call_with(function: Any, argument: Any, examples: tuple[Any, ...], *args: An
     of the first call and for no others; ``examples`` are arguments of ``argument``.
     """
     with _LOCK:
-        if not function.signatures and hasattr(function, "disable_compile"):
+        if hasattr(function, "disable_compile") and not function.signatures:
             if not argument.signatures:
                 argument.compile(tuple(typeof(x) for x in examples))
             inner = next(iter(argument.overloads.values())).signature

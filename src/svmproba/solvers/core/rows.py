@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numba import njit, types
-from numba.extending import overload
 
 from svmproba._types import Floats, Rows
-from svmproba.solvers.core.compiled import JIT, OVERLOAD
+from svmproba.solvers.core.compiled import JIT, body_of, generic
 
 _LANES = 8
 #: Mask that leads an index back to the start of its register. An index that runs from there, or
@@ -62,40 +61,46 @@ def signed_rows(rows: Rows, signs: Floats) -> tuple[Any, int]:
 
 
 # Names for compiled code only: Numba puts one of the overloads below in their place, by the type
-# of the table. Called from Python they have nothing to run.
+# of the table.
 
 
-def row_dot(table, i, p):  # pragma: no cover
+@generic
+def row_dot(table, i, p):
     """Return the product of row i with p."""
     raise NotImplementedError
 
 
-def rows_dot(table, index, count, p, out):  # pragma: no cover
+@generic
+def rows_dot(table, index, count, p, out):
     """Write the products of the listed rows with p to out, by place in the list."""
     raise NotImplementedError
 
 
-def row_square(table, i):  # pragma: no cover
+@generic
+def row_square(table, i):
     """Return the squared length of row i."""
     raise NotImplementedError
 
 
-def row_add(table, i, x, g):  # pragma: no cover
+@generic
+def row_add(table, i, x, g):
     """Add x times row i to g."""
     raise NotImplementedError
 
 
-def rows_add(table, index, x, count, g):  # pragma: no cover
+@generic
+def rows_add(table, index, x, count, g):
     """Add the listed rows times x, by place in the list, to g."""
     raise NotImplementedError
 
 
-def gram_add(table, index, sign, count, gram):  # pragma: no cover
+@generic
+def gram_add(table, index, sign, count, gram):
     """Add sign * a a' of the listed rows to the upper triangle of gram."""
     raise NotImplementedError
 
 
-@overload(row_dot, jit_options=OVERLOAD)
+@body_of(row_dot)
 def _row_dot(table, i, p):
     if isinstance(table, types.BaseTuple):
 
@@ -118,7 +123,7 @@ def _row_dot(table, i, p):
     return dense
 
 
-@overload(rows_dot, jit_options=OVERLOAD)
+@body_of(rows_dot)
 def _rows_dot(table, index, count, p, out):
     if isinstance(table, types.BaseTuple):
 
@@ -153,7 +158,7 @@ def _rows_dot(table, index, count, p, out):
     return dense
 
 
-@overload(row_square, jit_options=OVERLOAD)
+@body_of(row_square)
 def _row_square(table, i):
     if isinstance(table, types.BaseTuple):
 
@@ -168,7 +173,7 @@ def _row_square(table, i):
     return lambda table, i: row_dot(table, i, table[i])
 
 
-@overload(row_add, jit_options=OVERLOAD)
+@body_of(row_add)
 def _row_add(table, i, x, g):
     if isinstance(table, types.BaseTuple):
 
@@ -187,7 +192,7 @@ def _row_add(table, i, x, g):
     return dense
 
 
-@overload(rows_add, jit_options=OVERLOAD)
+@body_of(rows_add)
 def _rows_add(table, index, x, count, g):
     if isinstance(table, types.BaseTuple):
 
@@ -236,7 +241,7 @@ def add_squares(h, first, size, a, b, c, e, xa, xb, xc, xe):
             other[j] += ka * aj + kb * bj + kc * cj + ke * ej
 
 
-@overload(gram_add, jit_options=OVERLOAD)
+@body_of(gram_add)
 def _gram_add(table, index, sign, count, gram):
     if isinstance(table, types.BaseTuple):
 

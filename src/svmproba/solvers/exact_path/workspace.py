@@ -170,7 +170,9 @@ def open_path(space, free):
 
 def moving_path(space: Space) -> Path:
     """Return the moving solution to Python."""
-    return open_path.py_func(space, open_free.py_func(space))
+    # Without compilation (NUMBA_DISABLE_JIT=1) they are Python already.
+    path, free = (getattr(f, "py_func", f) for f in (open_path, open_free))
+    return path(space, free(space))
 
 
 @njit(**JIT)

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload
 
 from svmproba._types import Floats
-from svmproba.solvers.core.compiled import JIT, ONCE, OVERLOAD
+from svmproba.solvers.core.compiled import JIT, ONCE, body_of, generic
 from svmproba.solvers.core.rows import aligned, rows_add, rows_dot, whole
 from svmproba.solvers.newton.directions import (
     apply_updates,
@@ -207,7 +206,8 @@ def _line_search(state, n_rows, sigma, first, a0, a1):
     return tau
 
 
-def _by_inner(problem, state, sigma):  # pragma: no cover
+@generic
+def _by_inner(problem, state, sigma):
     """Find the direction in the space of the inner samples, if there is a kernel matrix.
 
     For compiled code only, as the functions in `core.rows`. Returns whether it did.
@@ -215,7 +215,7 @@ def _by_inner(problem, state, sigma):  # pragma: no cover
     raise NotImplementedError
 
 
-@overload(_by_inner, jit_options=OVERLOAD)
+@body_of(_by_inner)
 def _by_inner_of(problem, state, sigma):
     if isinstance(problem.types[problem.fields.index("kernel")], types.NoneType):
         return lambda problem, state, sigma: False  # the rest is not even compiled
