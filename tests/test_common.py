@@ -23,6 +23,15 @@ TOO_FEW = (
     "The check hands over a class with one record, which is refused with a clear error: it could "
     "not be in a bag and out of it."
 )
+#: Checks that make labels of many classes, some with one record, out of kernel values.
+LABELS_OF_KERNEL_VALUES = (
+    "check_dict_unchanged",
+    "check_dont_overwrite_parameters",
+    "check_f_contiguous_array_estimator",
+    "check_fit2d_predict1d",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+)
 LINK_WITHOUT_WEIGHTS = (
     "Weights are prices of the machine. The link is fitted on held-out scores without them: "
     "probabilities keep the frequencies of the records, and labels are cuts of probabilities."
@@ -45,6 +54,8 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
         failures["check_positive_only_tag_during_fit"] = NOT_A_KERNEL
         failures["check_estimators_dtypes"] = NOT_A_KERNEL
         if bootstrap:
+            several = estimator.__sklearn_tags__().classifier_tags.multi_class
+            failures |= dict.fromkeys(LABELS_OF_KERNEL_VALUES if several else [], TOO_FEW)
             failures["check_fit2d_1feature"] = TOO_FEW
         if one_link:
             failures["check_decision_proba_consistency"] = NOT_KERNEL_VALUES

@@ -18,6 +18,8 @@ from svmproba import (
     ConstrainedSVC,
     PosteriorProbabilitySVC,
     ProbabilitySVC,
+    RateFeatureSelector,
+    SelectedBootstrapSVC,
     ThresholdBootstrapSVC,
     WeightedProbabilitySVC,
     load,
@@ -66,6 +68,7 @@ MODELS = {
         .with_costs(fn_cost=5.0, fp_cost=1.0)
     ),
     "constrained": lambda: ConstrainedBootstrapSVC(0.7, effort="fast", **SMALL).fit(X, y),
+    "selected": lambda: SelectedBootstrapSVC(RateFeatureSelector(0.7, 0.7), **SMALL).fit(X, y),
     "constrained one": lambda: ConstrainedSVC(min_tpr=0.9, effort="fast").fit(X, y),
     "sampled": lambda: ProbabilitySVC("sollich", link_params=SOLLICH, **ONE).fit(X, y),
     "margin": lambda: ProbabilitySVC("sollich", link_params={"average": "frozen"}, **ONE).fit(X, y),
@@ -178,6 +181,7 @@ MAY = {
             "intercept",
             "columns",
             "mean_columns",
+            "column_means",
             "_coef",
             "coef_",
             "centre_",
@@ -229,7 +233,8 @@ FIELDS = {cls.__name__: cls._fields for cls in (_rules.Members, _rules.RateCurve
 
 
 def params(kind):
-    cls = _rules.PARTS.get(kind) or next(c for c in _rules._MODELS if c.__name__ == kind)
+    known = {**_rules.PARTS, **{c.__name__: c for c in (*_rules._MODELS, RateFeatureSelector)}}
+    cls = known[kind]
     return (
         set() if kind in ("FeatureMap", "FittedEnsemble") else parameters(cls).keys() - {"n_terms"}
     )
@@ -299,7 +304,7 @@ def spoiled(array, name):
 
 
 MAY_BE_MISSING = {"feature_names_in_", "costs_", "n_subsets_", "subset_size_"}
-MAY_BE_MISSING |= {"n_terms"}
+MAY_BE_MISSING |= {"n_terms", "column_means"}
 #: Shapes that are free: nothing else has the same size.
 FREE = {key: {"longer 0", "shorter 0"} for key in ("held_out_", "cv_scores_", "satisfied_")}
 

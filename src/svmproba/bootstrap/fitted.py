@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba._types import Bools, Floats
+from svmproba.bootstrap.contributions import column_means
 from svmproba.bootstrap.fitting.members import (
     Members,
     Training,
@@ -65,6 +66,7 @@ class FittedEnsemble:
     jackknife: tuple[int, float] | None = None  # sign of the class, guaranteed rate
     costs: dict[str, float] | None = None  # costs that decide
     guarantee: str = NO_GUARANTEE
+    column_means: Floats | None = None  # (n_features,) of the samples, for linear members only
 
     @property
     def is_calibrated(self) -> bool:
@@ -135,6 +137,7 @@ def settle_ensemble(
         vote_proba=vote_proba,
         vote_curve=rate_curve(thresholds, profile, positive),
         oob_proba=vote_proba,
+        column_means=column_means(members, X),
     )
 
 

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
+from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitting.members import Members, Training, fit_members
-from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
+from svmproba.estimators._doubts import warn_of_bags, warn_of_classes, warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators.classes.calibration import with_class_calibration
+from svmproba.estimators.classes.setting import ClassSetting, fit_classes
 from svmproba.estimators.ensemble.calibration import with_calibration
 from svmproba.estimators.ensemble.classifier import EnsembleClassifier
 from svmproba.estimators.ensemble.little_bootstraps import fit_little, is_little
-from svmproba.estimators.ensemble.setting import Setting, set_up
+from svmproba.estimators.ensemble.setting import Checked, Setting, check_input, set_up
 from svmproba.estimators.input.parameters import stores_parameters
 
 
@@ -62,10 +65,14 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         The hyperparameter values, fields "C", "gamma" (NaN for kernels without it), "kernel" and
         "class_weight" (factor of the class of interest divided by that of the other class): by
         kernel, gamma and class weight in the order given, then by C.
-    coef_ : ndarray, shape (n_theta, n_bootstraps, n_features_in_)
+    member_coef_ : ndarray, shape (n_theta, n_bootstraps, n_features_in_)
         Coefficients, for the linear kernel only.
     intercept_ : ndarray, shape (n_theta, n_bootstraps)
         Intercepts.
+    mean_coef_ : ndarray, shape (n_features_in_,)
+        Coefficients of the mean score :math:`s(x)`, for the linear kernel only.
+    mean_intercept_ : float
+        Its intercept.
     duality_gap_ : ndarray, shape (n_theta, n_bootstraps)
         Relative duality gap of every member, a bound on how far it is from the optimum.
     counts_ : ndarray of uint8, shape (n_bootstraps, n_samples)
@@ -208,7 +215,11 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
             setting, members, training = fit_little(self, X, y, sample_weight)
             self.n_subsets_, self.subset_size_ = setting.subsets
         else:
-            setting = set_up(self, X, y, sample_weight)
+            checked = check_input(self, X, y, sample_weight)
+            if checked.n_classes > 2:
+                self._fit_classes(checked)
+                return
+            setting = set_up(self, checked)
             data = setting.data
             members, training = fit_members(
                 data.X, data.positive, setting.counts, **setting.options
@@ -217,6 +228,22 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         warn_of_gaps(self.duality_gap_, self.tol, stacklevel=4)
         warn_of_bags(self.ensemble_, self.reliability)
         setting.progress.finish()
+
+    def _fit_classes(self, checked: Checked) -> None:
+        """Fit more than two classes."""
+        setting, ensemble = fit_classes(self, checked)
+        self._settle_classes(setting, ensemble)
+        warn_of_gaps(self.duality_gap_, self.tol, stacklevel=5)
+        setting.progress.finish()
+
+    def _settle_classes(self, setting: ClassSetting, ensemble: FittedClasses) -> None:
+        """Keep the labels and the ensemble of a fit of more than two classes."""
+        self._plus, self._present = -1, ensemble.present
+        self.classes_ = setting.samples.classes
+        if hasattr(self, "pos_label_"):  # of a fit to two classes
+            del self.pos_label_
+        self.ensemble_ = with_class_calibration(ensemble, self.calibration)
+        warn_of_classes(self.ensemble_, self.reliability)
 
     def _settle(self, setting: Setting, members: Members, training: Training) -> None:
         """Keep the labels and the ensemble of a fit."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 
 from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.fitting.constrained_members import FloorFit, fit_constrained_members
@@ -16,7 +17,7 @@ from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._floors import FLOORS, check_floor
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators.ensemble.setting import set_up
+from svmproba.estimators.ensemble.setting import check_input, set_up
 from svmproba.estimators.input.parameters import check_option, stores_parameters
 from svmproba.solvers.constrained.single import EFFORT
 
@@ -179,7 +180,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
         floors = [[check_floor(name, wish.get(name)) for name in FLOORS] for wish in wishes]
-        setting = set_up(models[0], X, y, sample_weight, passes=2)
+        setting = set_up(models[0], check_input(models[0], X, y, sample_weight), passes=2)
         rng = setting.options["kernel"]["rng"]
         fits = fit_constrained_members(
             setting.data.X,
@@ -228,6 +229,12 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             names += [f"(C={theta['C']:g}{gamma}, bag {b})" for b in np.flatnonzero(here)]
         more = f" and {len(names) - most} more" if len(names) > most else ""
         return ", ".join(names[:most]) + more
+
+    def __sklearn_tags__(self) -> Tags:
+        """Two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def _summary(self) -> list[str]:
         return [*super()._summary(), self.summary_]

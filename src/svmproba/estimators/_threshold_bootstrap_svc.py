@@ -171,6 +171,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             present = present_places(len(np.asarray(y)), sample_weight)
             judges = take_rows(X, present), take_rows(y, present)
         self._fit(kept_X, kept_y, kept_weight)
+        self._need_two("A rate")
         self.ensemble_ = self._at_rate(target, *judges)
         if not self._is_calibrated():
             self.ensemble_ = with_oob_votes(self.ensemble_, self._check_new(kept_X), self.n_jobs)

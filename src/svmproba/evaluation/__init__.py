@@ -14,9 +14,16 @@ from svmproba.evaluation._reliability_display import ReliabilityDisplay
 from svmproba.evaluation._score_display import ScoreHistogramDisplay
 from svmproba.evaluation._selection_display import SelectionDisplay
 from svmproba.evaluation._vote_display import VoteHistogramDisplay
+from svmproba.evaluation.explanations import (
+    ContributionDisplay,
+    ContributionSummaryDisplay,
+    explain,
+)
 from svmproba.evaluation.report import report_html, write_report
 
 __all__ = [
+    "ContributionDisplay",
+    "ContributionSummaryDisplay",
     "CostCurveDisplay",
     "RateDisplay",
     "ReliabilityDisplay",
@@ -28,6 +35,7 @@ __all__ = [
     "class_mse",
     "cost_curve",
     "cost_scorer",
+    "explain",
     "mean_cost",
     "mse",
     "optimal_threshold",

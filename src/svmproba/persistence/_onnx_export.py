@@ -41,10 +41,10 @@ def to_onnx(
     Parameters
     ----------
     model : estimator or Pipeline
-        A :class:`BootstrapSVC`, :class:`ThresholdBootstrapSVC`, :class:`ConstrainedBootstrapSVC` or
-        two-class :class:`ProbabilitySVC`, any kernel, any threshold (of a rate or of
-        costs) and any calibration; not ``guarantee="jackknife+"``, which needs the bags. Links of
-        ProbabilitySVC: beta, isotonic, platt, venn_abers and wahba. A
+        A :class:`BootstrapSVC`, :class:`ThresholdBootstrapSVC`, :class:`ConstrainedBootstrapSVC`,
+        :class:`SelectedBootstrapSVC` or two-class :class:`ProbabilitySVC`, any kernel, any
+        threshold (of a rate or of costs) and any calibration; not ``guarantee="jackknife+"``, which
+        needs the bags. Links of ProbabilitySVC: beta, isotonic, platt, venn_abers and wahba. A
         :class:`~sklearn.pipeline.Pipeline` may begin with scalers, a SimpleImputer, a
         OneHotEncoder, a selection of columns or a ColumnTransformer of these; with other steps,
         export ``model[-1]`` alone.

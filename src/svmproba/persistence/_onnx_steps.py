@@ -22,6 +22,7 @@ from sklearn.preprocessing import (
 from svmproba._sklearn_compat import input_places
 from svmproba._words import CategoryWords
 from svmproba.persistence._onnx_graph import Graph
+from svmproba.selection import RateFeatureSelector
 
 
 class Table(NamedTuple):
@@ -233,6 +234,7 @@ _GRAPHS: dict[type, Callable[[Graph, Any, Table], Table]] = {
     MinMaxScaler: _min_max,
     OneHotEncoder: _one_hot,
     Pipeline: _pipeline,
+    RateFeatureSelector: _selection,
     RobustScaler: _shift("center_", "scale_"),
     SelectKBest: _selection,
     SelectPercentile: _selection,

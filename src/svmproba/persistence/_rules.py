@@ -49,6 +49,7 @@ from svmproba.persistence._checks import (
 from svmproba.persistence._encoder_rules import check_encoder
 from svmproba.persistence._link_rules import CALIBRATORS, LINKS, PAIR_LINKS, link
 from svmproba.persistence._names import PARTS, parameters
+from svmproba.selection import SelectedBootstrapSVC
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import check_kernel
 
@@ -196,6 +197,7 @@ _FITTED: dict[str, Check] = {
     "jackknife": maybe(jackknife),
     "costs": maybe(by_name(number())),
     "guarantee": kind(str),
+    "column_means": Optional(maybe(floats("features"))),
 }
 
 
@@ -240,6 +242,12 @@ _MODELS: dict[type, dict[str, Check]] = {
         "replaced_": array("b", "theta", "bags"),
         "summary_": kind(str),
     },
+    SelectedBootstrapSVC: {
+        **_ENSEMBLE,
+        "bag_support_": array("b", "bags", "features"),
+        "selection_frequency_": floats("features", be="in [0, 1]"),
+        "selection_limits_": floats(2, "features", be="in [0, 1]"),
+    },
     own.ConstrainedSVC: {
         **_MODEL,
         **_TWO,
@@ -277,19 +285,25 @@ _MODELS: dict[type, dict[str, Check]] = {
 }
 
 
+_OF_ENSEMBLES = parameters(own.BootstrapSVC)
+
+
 def check_object(cls: type, found: Mapping[str, Any]) -> None:
     """Refuse attributes, nested objects built, that an object of this class cannot have."""
     allowed = {**parameters(cls), **_MODELS.get(cls, {}), **LINKS.get(cls.__name__, {})}
     if cls in _MODELS or cls in PARTS.values():
         unknown = sorted(found.keys() - allowed.keys())
         refuse(unknown, f"has {unknown[:1]}, which a model file may not hold")
-    missing = sorted(_FITTED.keys() - found.keys()) if cls is FittedEnsemble else []
+    needed = {name for name, check in _FITTED.items() if not isinstance(check, Optional)}
+    missing = sorted(needed - found.keys()) if cls is FittedEnsemble else []
     refuse(missing, f"has no {missing[:1]}")
     # The next fit of a pipeline would read its cache with pickle.
     refuse(found.get("memory") is not None, f"is a {cls.__name__} with memory; set it to None")
     within(".n_jobs", maybe(whole(-_MOST_JOBS, _MOST_JOBS)), found.get("n_jobs"), {})
     if cls in _MODELS:
-        _check_model(cls, SimpleNamespace(**found))
+        # Parameters of the ensemble that a subclass fixes are no attributes of the model.
+        fixed = {name: value for name, value in vars(cls).items() if name in _OF_ENSEMBLES}
+        _check_model(cls, SimpleNamespace(**{**fixed, **found}))
     elif cls is OneHotEncoder and "categories_" in found:
         check_encoder(SimpleNamespace(**found))
 

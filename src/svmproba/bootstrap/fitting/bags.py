@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,30 +11,34 @@ from numpy.typing import NDArray
 
 def draw_bags(
     n_bootstraps: int,
-    positive: NDArray[np.bool_],
+    label: NDArray[Any],
     rng: np.random.Generator,
     *,
+    classes: Sequence[Any] | None = None,
     max_redraws: int = 100,
 ) -> tuple[NDArray[np.uint8], int]:
-    r"""Draw bags :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` that hold both classes.
+    r"""Draw bags :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` that hold every class.
 
-    Gives the counts (n_bootstraps, n_samples), how often each sample was drawn into each bag, and
-    how many bags were drawn again because they lacked a class, `max_redraws` times at most for one.
+    Labels (n_samples,) are bools, or places among `classes`, which an error names. Gives the counts
+    (n_bootstraps, n_samples), how often each sample was drawn into each bag, and how many bags were
+    drawn again because they lacked a class, `max_redraws` times at most for one.
     """
-    n = len(positive)
-    plus, minus = np.flatnonzero(positive), np.flatnonzero(~positive)
+    n = len(label)
+    groups = [np.flatnonzero(label == value) for value in np.unique(label)]
     counts = _draw(n_bootstraps, n, rng)
     n_redraws = 0
-    for b in np.flatnonzero(~(counts[:, plus].any(axis=1) & counts[:, minus].any(axis=1))):
+    for b in np.flatnonzero(~np.all([counts[:, group].any(axis=1) for group in groups], axis=0)):
         for _ in range(max_redraws):
             n_redraws += 1
             counts[b] = _draw(1, n, rng)
-            if counts[b, plus].any() and counts[b, minus].any():
+            if all(counts[b, group].any() for group in groups):
                 break
         else:
+            rarest = groups[int(np.argmin([len(group) for group in groups]))]
+            name = "" if classes is None else f" {classes[label[rarest[0]]]!r}"
             raise ValueError(
-                f"Bag {b} lacked a class {max_redraws + 1} times in a row: y has {len(plus)} "
-                f"positive and {len(minus)} negative samples, too few of one class to resample."
+                f"Bag {b} lacked a class {max_redraws + 1} times in a row: the rarest class{name} "
+                f"of y has {len(rarest)} of {n} samples, too few to resample."
             )
     return counts, n_redraws
 

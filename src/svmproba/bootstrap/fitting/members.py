@@ -28,7 +28,8 @@ class Family(NamedTuple):
 
     kernel: str
     gamma: float  # NaN for a kernel without it
-    factors: tuple[float, float] = (1.0, 1.0)  # on C, of the other class and that of interest
+    #: On C, of the other class and that of interest; of all classes where there are more than two.
+    factors: tuple[float, ...] = (1.0, 1.0)
 
     def weight(self, weight: Floats | None, positive: NDArray[np.bool_]) -> Floats | None:
         """Factor on C for each sample; None where all are one."""

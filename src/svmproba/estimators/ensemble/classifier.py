@@ -13,11 +13,13 @@ from sklearn.utils import Tags, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
+from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._costs import DecisionMixin, ensemble_with_costs
+from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.ensemble.calibration import with_calibration
-from svmproba.estimators.ensemble.predictions import EnsemblePredictions
+from svmproba.estimators.ensemble.contributions import EnsembleContributions
 from svmproba.estimators.ensemble.rates import (
     Target,
     check_target,
@@ -30,7 +32,7 @@ from svmproba.estimators.input.parameters import check_calibration
 Model = TypeVar("Model", bound="EnsembleClassifier")
 
 
-class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
+class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
     """Rates, costs and calibration of a fitted ensemble, beside its predictions."""
 
     kernel: Any
@@ -47,6 +49,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
             probabilities, which stay.
         """
         check_is_fitted(self, "ensemble_")
+        self._need_two("rate_curve")
         return curve_of(self.ensemble_)
 
     def with_calibration(self: Model, calibration: str | None) -> Model:
@@ -67,7 +70,10 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         """
         check_is_fitted(self, "ensemble_")
         check_calibration(calibration)
-        other = self._with(with_calibration(self.ensemble_, calibration))
+        if (several := self._several) is not None:
+            other = self._with(with_class_calibration(several, calibration))
+        else:
+            other = self._with(with_calibration(self.ensemble_, calibration))
         other.calibration = calibration
         return other
 
@@ -133,6 +139,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         (True, True)
         """
         check_is_fitted(self, "ensemble_")
+        self._need_two("with_rate")
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither.")
         target = check_target(
@@ -173,7 +180,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
     def _decided_by(self: Model, costs: Mapping[str, float]) -> Model:
         return self._with(ensemble_with_costs(self.ensemble_, costs))
 
-    def _with(self: Model, ensemble: FittedEnsemble) -> Model:
+    def _with(self: Model, ensemble: FittedEnsemble | FittedClasses) -> Model:
         other = copy.copy(self)
         other.ensemble_ = ensemble
         return other
@@ -182,9 +189,9 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         return self.ensemble_.is_calibrated
 
     def __sklearn_tags__(self) -> Tags:
-        """Two classes; sparse rows; pairwise with a precomputed kernel."""
+        """Sparse rows; pairwise with a precomputed kernel; two classes with little bootstraps."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = getattr(self, "resample", "bootstrap") != "blb"
         pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.input_tags.sparse = not pairwise
         tags.input_tags.pairwise = pairwise

@@ -19,6 +19,7 @@ from svmproba.evaluation._classifiers import is_calibrated, single_threshold
 from svmproba.evaluation._limits import auc_limits, mean_limits
 from svmproba.evaluation._metrics import class_mse, mse
 from svmproba.evaluation.report._model import class_names, drivers, facts
+from svmproba.evaluation.report._reasons import mean_sizes, reasons
 from svmproba.evaluation.report._records import (
     DEMANDS,
     Records,
@@ -68,7 +69,8 @@ def report_figures(
         "costs": costs,
         "histogram": _histogram(ensemble, records, steps),
         "quality": quality(ensemble, records),
-        "near": _near(ensemble, records, steps, X, present["proba_threshold"]),
+        "near": _near(model, records, steps, X, present["proba_threshold"]),
+        "mean_sizes": mean_sizes(model, records.rows),
         "drivers": drivers(model, records),
         "guarantee": in_records(ensemble.guarantee_),
         "facts": facts(model),
@@ -197,21 +199,22 @@ def quality(ensemble: Any, records: Records) -> dict[str, Any]:
     }
 
 
-def _near(
-    ensemble: Any, records: Records, steps: Steps, X: Any, threshold: float
-) -> dict[str, Any]:
-    """Collect the records whose probability is nearest to the threshold."""
+def _near(model: Any, records: Records, steps: Steps, X: Any, threshold: float) -> dict[str, Any]:
+    """Collect the records whose probability is nearest to the threshold, and reasons for it."""
+    ensemble = ensemble_of(model)
     distance = np.abs(records.proba - threshold)
     order = np.argsort(distance, kind="stable")[:N_NEAR]
     order = order[np.argsort(-records.proba[order], kind="stable")]
+    own = take_rows(records.rows, order)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        limits = ensemble.predict_proba_interval(take_rows(records.rows, order))
+        limits = ensemble.predict_proba_interval(own)
     # The limits use all bags, the probability of a training record those that left it out.
     lower = np.minimum(limits[:, 0], records.proba[order])
     upper = np.maximum(limits[:, 1], records.proba[order])
     demand = first_demand(steps, records.level[order], is_calibrated(ensemble))
     names, named = _record_names(X, records.place[order])
+    why = reasons(model, own)
     rows = [
         {
             "name": names[i],
@@ -221,6 +224,7 @@ def _near(
             "positive": bool(records.positive[k]),
             "called": bool(records.called[k]),
             "demand": DEMANDS[demand[i]] if demand[i] < len(DEMANDS) else None,
+            "reasons": None if why is None else why[i],
         }
         for i, k in enumerate(order)
     ]

@@ -34,8 +34,8 @@ def report_html(
 
     The page states what the model does at its current threshold and what is guaranteed, how good
     its probabilities are, what another target TPR would give (with a slider), which records are
-    near the threshold, and which columns drive the score. It needs no network and works with the
-    keyboard, on a phone and in print. Without JavaScript only the slider is missing.
+    near the threshold and why, and which columns drive the score. It needs no network and works
+    with the keyboard, on a phone and in print. Without JavaScript only the slider is missing.
 
     A target rate moves the threshold as ``model.with_rate(tpr=rate, exceed=False)`` does, by
     out-of-bag scores. The counts are those of the given records at that threshold; all of them are
