@@ -102,10 +102,10 @@ def settle_ensemble(
     ``spread(values, fill)`` puts values (..., n) of these samples at their places among all samples
     given, and `fill` elsewhere. The result decides by vote shares, at one half.
     """
-    reliability = mean_reliability(training.reliability)
+    reliability, kept = mean_reliability(training.reliability), training.scores
     rho = weights(reliability, epsilon)
     P = mix_shares(out_of_bag_shares(training.twice_votes, counts), rho)
-    scales, thresholds = scales_and_thresholds(members, X, counts, n_jobs, device)
+    scales, thresholds = scales_and_thresholds(members, X, counts, n_jobs, device, kept)
     profile = profile_records(
         members,
         X,
@@ -115,10 +115,11 @@ def settle_ensemble(
         thresholds=thresholds,
         n_jobs=n_jobs,
         device=device,
+        kept=kept,
     )
     vote_proba = spread(P, np.nan)
     scales = scales_of_varying(scales, profile.mean)
-    spreads = out_of_bag_spreads(members, rho, scales, X, counts, n_jobs)
+    spreads = out_of_bag_spreads(members, rho, scales, X, counts, n_jobs, kept)
     return FittedEnsemble(
         members=members,
         thetas=thetas,
