@@ -74,6 +74,8 @@ class FittedAttributes(BaseEstimator):
     class_factors_ = Fitted(lambda ensemble: ensemble.factors, "more than two")
     costs_ = Fitted(lambda ensemble: ensemble.costs)
     guarantee_ = Fitted(lambda ensemble: ensemble.guarantee)
+    groups_ = Fitted(lambda ensemble: ensemble.groups, "two")
+    subgroup_rates_ = Fitted(lambda ensemble: ensemble.subgroup_rates, "two")
 
     @property
     def _several(self) -> FittedClasses | None:
