@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ConstrainedSVC,
         PosteriorProbabilitySVC,
         ProbabilitySVC,
+        RateGuarantee,
         ThresholdBootstrapSVC,
         WeightedProbabilitySVC,
     )
@@ -39,6 +40,7 @@ __all__ = [
     "PosteriorProbabilitySVC",
     "ProbabilitySVC",
     "RateFeatureSelector",
+    "RateGuarantee",
     "SelectedBootstrapSVC",
     "ThresholdBootstrapSVC",
     "WeightedProbabilitySVC",
