@@ -60,21 +60,21 @@ def samples_needed(rate: float, confidence: float) -> int:
 
 
 def guaranteed_level(
-    levels: Floats, rate: float, confidence: float, name: str = "positive"
+    levels: Floats, rate: float, confidence: float, samples: str = "positive samples"
 ) -> float:
     """Threshold at which a class keeps its rate with confidence: the level of `order_statistic`.
 
     A level is any number that orders the samples, negated for the negative class; NaN is left out.
     A sample keeps its class where its level is at least the threshold. The guarantee is exact for
-    independent samples that had no part in the fit; too few of them (of the class `name`) are an
-    error.
+    independent samples that had no part in the fit; too few of them are an error, which calls
+    them `samples`.
     """
     known = levels[~np.isnan(levels)]
     k = order_statistic(len(known), rate, confidence)
     if k == 0:
         raise ValueError(
             f"A rate of {rate:g} with confidence {confidence:g} needs at least "
-            f"{samples_needed(rate, confidence)} {name} samples, got {len(known)}."
+            f"{samples_needed(rate, confidence)} {samples}, got {len(known)}."
         )
     return float(np.partition(known, k - 1)[k - 1])
 

@@ -79,6 +79,7 @@ def threshold_for_rate(
     exceed: bool,
     confidence: float | None = None,
     hair: float = 0.0,
+    name: str = "",
 ) -> float:
     """Threshold of the levels that gives a class its rate; a sample is called positive above it.
 
@@ -86,15 +87,16 @@ def threshold_for_rate(
     With `exceed` the threshold only moves in favour of the class, away from `neutral`. With a
     confidence, the rate is guaranteed on new samples, see `guaranteed_level`; else it is reached on
     these. The threshold keeps away from the sample that sets it by `hair` times the largest level.
+    Errors call the samples by `name`, such as "of class 'a'", or positive and negative ones.
     """
     of_class = levels[(positive == (sign > 0)) & ~np.isnan(levels)]
-    name = "positive" if sign > 0 else "negative"
+    samples = f"samples {name}" if name else f"{'positive' if sign > 0 else 'negative'} samples"
     if len(of_class) == 0:
-        raise ValueError(f"A rate of {rate:g} needs {name} samples, and none can be judged.")
+        raise ValueError(f"A rate of {rate:g} needs {samples}, and none can be judged.")
     if confidence is None:
         level = level_for_rate(sign * of_class, rate)
     else:
-        level = guaranteed_level(sign * of_class, rate, confidence, name)
+        level = guaranteed_level(sign * of_class, rate, confidence, samples)
     # The next number on the far side keeps the sample of that level on the side of its class.
     threshold = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
     return sign * min(sign * threshold, sign * neutral) if exceed else threshold

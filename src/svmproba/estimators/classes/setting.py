@@ -72,11 +72,11 @@ class ClassSetting(NamedTuple):
         return {name: self.options[name] for name in ("Cs", "tol", "device")} | own
 
     def fit(self, fit: Callable[..., Any], n_jobs: int | None) -> list[Any]:
-        """Call ``fit(X, positive, counts, **options)``, such as `fit_members`, for every pair."""
+        """Call ``fit(pair, X, positive, counts, **options)`` for every pair."""
         rngs = self.options["kernel"]["rng"].spawn(len(self.pairs))
 
         def fit_pair(pair: int, X: Rows, positive: Bools, counts: Any, **how: Any) -> Any:
-            return fit(X, positive, counts, **self.options_of(pair, rngs[pair]), **how)
+            return fit(pair, X, positive, counts, **self.options_of(pair, rngs[pair]), **how)
 
         return fit_pairs(
             fit_pair,
@@ -139,7 +139,7 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
 def fit_classes(estimator: Any, checked: Checked) -> tuple[ClassSetting, FittedClasses]:
     """Fit the members of all pairs and summarise them."""
     setting = set_up_classes(estimator, checked)
-    fits = setting.fit(fit_members, estimator.n_jobs)
+    fits = setting.fit(lambda _, *data, **how: fit_members(*data, **how), estimator.n_jobs)
     return setting, setting.settle(estimator, fits)
 
 

@@ -53,7 +53,7 @@ def proba_interval(
     parts = map_blocks(block_interval, score_blocks(ensemble.members, rows), n_jobs)
     limits, estimated = zip(*parts, strict=True)
     if kind == "sampling" and ensemble.places is None:
-        _warn_if_not_estimated(np.concatenate(estimated), ensemble.counts.shape)
+        warn_if_not_estimated(np.concatenate(estimated), ensemble.counts.shape)
     return np.concatenate(limits)
 
 
@@ -94,7 +94,8 @@ def _venn_abers(ensemble: FittedEnsemble) -> VennAbersLink:
     return VennAbersLink().fit(mixed[known], ensemble.positive[known])
 
 
-def _warn_if_not_estimated(estimated: Any, shape: tuple[int, ...]) -> None:
+def warn_if_not_estimated(estimated: Any, shape: tuple[int, ...]) -> None:
+    """Warn of sampling variances that the noise of the bags hides."""
     n_failed = int(np.count_nonzero(~estimated))
     if n_failed:
         warnings.warn(
