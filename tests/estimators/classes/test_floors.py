@@ -50,7 +50,7 @@ def test_a_floor_is_reached_in_every_bag(four_classes):
 def test_without_floors_it_is_the_plain_ensemble(four_classes):
     X, y = four_classes
     params = {"Cs": [0.1, 1.0], "n_bootstraps": 12, "random_state": 0}
-    assert_array_equal(small().fit(X, y).coef_, BootstrapSVC(**params).fit(X, y).coef_)
+    assert_array_equal(small().fit(X, y).member_coef_, BootstrapSVC(**params).fit(X, y).member_coef_)
 
 
 @pytest.mark.filterwarnings("ignore:.* in every bag:UserWarning")
@@ -61,15 +61,15 @@ def test_floors_at_once_are_those_one_by_one(four_classes):
     kept = ~high.replaced_.any(axis=0)
     assert (high.bag_recalls_[..., 3][kept] >= 0.9).all()
     one, two = (small({0: 0.8}, Cs=1.0, n_jobs=n).fit(X, y) for n in (1, 2))
-    assert_array_equal(one.coef_, two.coef_)
-    assert_array_equal(one.coef_, low.coef_)
+    assert_array_equal(one.member_coef_, two.member_coef_)
+    assert_array_equal(one.member_coef_, low.member_coef_)
 
 
 def test_a_recall_floor_of_two_classes_is_a_rate_floor(iris):
     X, y = iris[0][50:], iris[1][50:]
     by_name = small({"versicolor": 0.96}).fit(X, y)
     by_rate = small(min_tnr=0.96).fit(X, y)
-    assert_array_equal(by_name.coef_, by_rate.coef_)
+    assert_array_equal(by_name.member_coef_, by_rate.member_coef_)
 
 
 @pytest.mark.filterwarnings("ignore:.* in every bag:UserWarning")

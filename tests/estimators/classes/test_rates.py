@@ -55,7 +55,7 @@ def test_recalls_are_reached_out_of_bag(four_classes, model, calibrated, kind, r
     else:
         assert_array_equal(moved.class_factors_[others], 1)
         assert moved.oob_proba_ is one.oob_proba_
-    assert moved.coef_ is not None
+    assert moved.member_coef_ is not None
     assert moved.ensemble_.members is one.ensemble_.members
     X, _ = four_classes
     P = moved.predict_proba(X)
