@@ -131,7 +131,7 @@ def test_ties_keep_more_records():
 
 def test_too_few_records_say_how_many_are_needed():
     with pytest.raises(ValueError, match=r"0\.9 with confidence 0\.9.* 22 negative samples, got 3"):
-        guaranteed_level(np.array([1.0, 2.0, 3.0, np.nan]), 0.9, 0.9, samples="negative samples")
+        guaranteed_level(np.array([1.0, 2.0, 3.0, np.nan]), 0.9, 0.9, name="negative")
 
 
 # Jackknife+-after-bootstrap

@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmproba._types import Bools, Floats
-from svmproba.bootstrap.guarantee import guaranteed_level
+from svmproba.bootstrap.guarantee import guaranteed_level, samples_of
 from svmproba.bootstrap.summaries.profile import MAX_THRESHOLDS, Profile
 
 #: Distance of a threshold from the score it is set for, as a share of the largest: the sample keeps
@@ -79,6 +80,8 @@ def threshold_for_rate(
     exceed: bool,
     confidence: float | None = None,
     hair: float = 0.0,
+    groups: NDArray[np.int64] | None = None,
+    subsampling: str = "single",
     name: str = "",
 ) -> float:
     """Threshold of the levels that gives a class its rate; a sample is called positive above it.
@@ -89,14 +92,22 @@ def threshold_for_rate(
     these. The threshold keeps away from the sample that sets it by `hair` times the largest level.
     Errors call the samples by `name`, such as "of class 'a'", or positive and negative ones.
     """
-    of_class = levels[(positive == (sign > 0)) & ~np.isnan(levels)]
-    samples = f"samples {name}" if name else f"{'positive' if sign > 0 else 'negative'} samples"
+    judged = (positive == (sign > 0)) & ~np.isnan(levels)
+    of_class = levels[judged]
+    name = name or ("positive" if sign > 0 else "negative")
     if len(of_class) == 0:
-        raise ValueError(f"A rate of {rate:g} needs {samples}, and none can be judged.")
+        raise ValueError(f"A rate of {rate:g} needs {samples_of(name)}, and none can be judged.")
     if confidence is None:
         level = level_for_rate(sign * of_class, rate)
     else:
-        level = guaranteed_level(sign * of_class, rate, confidence, samples)
+        level = guaranteed_level(
+            sign * of_class,
+            rate,
+            confidence,
+            name,
+            groups=None if groups is None else groups[judged],
+            subsampling=subsampling,
+        )
     # The next number on the far side keeps the sample of that level on the side of its class.
     threshold = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
     return sign * min(sign * threshold, sign * neutral) if exceed else threshold

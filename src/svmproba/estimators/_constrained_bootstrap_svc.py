@@ -129,7 +129,11 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
     @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> ConstrainedBootstrapSVC:
         """Fit all members and weigh the hyperparameter values.
 
@@ -139,6 +143,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         sample_weight : array-like, shape (n_samples,), optional
             Multiplicity of each sample in the price and in the rates of a bag; a sample of weight
             0 counts as absent.
+        {groups}
 
         Returns
         -------
@@ -146,7 +151,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             Fitted estimator.
         """
         floors = {name: getattr(self, name) for name in WISHES}
-        self._fit_floors([self], [floors], X, y, sample_weight)
+        self._fit_floors([self], [floors], X, y, sample_weight, groups)
         return self
 
     def fit_floors(
@@ -155,6 +160,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         y: ArrayLike,
         floors: Iterable[Mapping[str, float]],
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> list[ConstrainedBootstrapSVC]:
         """Fit one model for each of several floors at once, on the same bags.
 
@@ -162,7 +168,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, groups
             As in `fit`.
         floors : iterable of dict
             Floors ``min_tpr``, ``min_tnr``, ``min_accuracy``, ``min_recall`` of each model, best in
@@ -182,7 +188,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             models.append(copy.copy(self).set_params(**({name: None for name in WISHES} | wish)))
         if not models:
             raise ValueError("floors must name at least one floor.")
-        self._fit_floors(models, wishes, X, y, sample_weight)
+        self._fit_floors(models, wishes, X, y, sample_weight, groups)
         return models
 
     def _fit_floors(
@@ -192,6 +198,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
         checked = check_input(models[0], X, y, sample_weight)

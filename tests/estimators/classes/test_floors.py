@@ -50,7 +50,9 @@ def test_a_floor_is_reached_in_every_bag(four_classes):
 def test_without_floors_it_is_the_plain_ensemble(four_classes):
     X, y = four_classes
     params = {"Cs": [0.1, 1.0], "n_bootstraps": 12, "random_state": 0}
-    assert_array_equal(small().fit(X, y).member_coef_, BootstrapSVC(**params).fit(X, y).member_coef_)
+    assert_array_equal(
+        small().fit(X, y).member_coef_, BootstrapSVC(**params).fit(X, y).member_coef_
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.* in every bag:UserWarning")

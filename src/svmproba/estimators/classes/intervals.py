@@ -22,6 +22,8 @@ def class_interval(
     """Limits (n, n_classes, 2), see `BootstrapSVC.predict_proba_interval`."""
     if kind == "venn_abers":
         raise ValueError("kind='venn_abers' needs two classes: give 'simulation' or 'sampling'.")
+    if kind == "sampling" and ensemble.grouped:
+        raise ValueError("kind='sampling' with groups of samples needs two classes.")
     members, calibrated = ensemble.members, ensemble.is_calibrated
     n_classes, n_bags = members.n_classes, len(ensemble.counts)
 
@@ -50,5 +52,5 @@ def class_interval(
     parts = map_blocks(block_interval, row_blocks(rows.shape[0], width), n_jobs)
     limits, estimated = zip(*parts, strict=True)
     if kind == "sampling":
-        warn_if_not_estimated(np.concatenate(estimated), ensemble.counts.shape)
+        warn_if_not_estimated(np.concatenate(estimated), ensemble.counts.shape, "samples")
     return np.concatenate(limits)

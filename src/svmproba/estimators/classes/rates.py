@@ -100,6 +100,17 @@ def refuse_rates_of_two(tpr: object, tnr: object, per_theta: bool, prefix: str =
         raise ValueError("per_theta=True needs two classes.")
 
 
+def refuse_guarantee_of_groups(
+    ensemble: FittedClasses, guarantee: str | None, groups: object
+) -> None:
+    """Refuse a guarantee from samples that are not independent."""
+    if guarantee is not None and (ensemble.grouped or groups is not None):
+        raise ValueError(
+            f"guarantee={guarantee!r} with groups of samples needs two classes, got "
+            f"{len(ensemble.factors)}."
+        )
+
+
 def rates_of_two(
     tpr: Any,
     tnr: Any,

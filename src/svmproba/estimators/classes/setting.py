@@ -29,6 +29,7 @@ from svmproba.estimators.ensemble.setting import (
     class_weightings,
     cross_families,
     fit_options,
+    groups_of,
     weighting_of,
 )
 from svmproba.estimators.input.parameters import as_generator, check_kernels
@@ -51,6 +52,7 @@ class ClassSetting(NamedTuple):
     pairwise: bool  # X holds kernel values
     options: dict[str, Any]  # keyword arguments of `fit_members`, told of all classes
     progress: FitProgress
+    grouped: bool  # bags drew groups of samples
 
     def options_of(self, pair: int, rng: np.random.Generator) -> dict[str, Any]:
         """Keyword arguments of `fit_members` for one pair."""
@@ -105,6 +107,7 @@ class ClassSetting(NamedTuple):
             thetas=class_thetas(self.options["families"], self.options["Cs"]),
             n_redraws=self.n_redraws,
             present=samples.present if len(samples.present) < samples.n_given else None,
+            grouped=self.grouped,
             spread=partial(spread_values, present=samples.present, n_given=samples.n_given),
             n_jobs=estimator.n_jobs,
         )
@@ -121,7 +124,8 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     families = cross_families(estimator, samples, weights)
     rng = as_generator(estimator.random_state)
     names = samples.classes.tolist()
-    counts, n_redraws = draw_bags(estimator.n_bootstraps, samples.label, rng, classes=names)
+    codes = groups_of(samples.label, checked.groups, samples.present)
+    counts, n_redraws = draw_bags(estimator.n_bootstraps, samples.label, rng, codes, classes=names)
     n_bags = passes * len(samples.pairs) * len(families) * len(counts)
     metadata = {"sample_weight": checked.sample_weight}
     progress = FitProgress(estimator, n_bags, X=checked.X, y=checked.y, metadata=metadata)
@@ -133,7 +137,8 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     plain = estimator.reliability != "auc" and resolve_device(estimator.device) is None
     options |= {"tally": no_tally if plain else None, "measure": estimator.reliability}
     pairs = samples_of_pairs(samples.label, len(samples.classes))
-    return ClassSetting(samples, pairs, counts, n_redraws, pairwise, options, progress)
+    fixed_setting = (samples, pairs, counts, n_redraws, pairwise, options, progress)
+    return ClassSetting(*fixed_setting, codes is not None)
 
 
 def fit_classes(estimator: Any, checked: Checked) -> tuple[ClassSetting, FittedClasses]:
