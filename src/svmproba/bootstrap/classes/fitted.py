@@ -48,6 +48,7 @@ class FittedClasses:
     calibrator: Any = None  # `ClassCalibrator`; None: vote shares
     costs: Floats | None = None  # (n_classes, n_classes), true by called: least cost is chosen
     guarantee: str = NO_GUARANTEE
+    grouped: bool = False  # bags drew groups of samples
     places: None = None  # of the samples in the table: all
 
     @property
@@ -69,6 +70,7 @@ def settle_classes(
     thetas: NDArray[Any],
     n_redraws: int,
     present: Ints | None,
+    grouped: bool,
     spread: Callable[[NDArray[Any], float], NDArray[Any]],
     n_jobs: int | None,
 ) -> FittedClasses:
@@ -120,6 +122,7 @@ def settle_classes(
         oob_proba=P,
         shifts=np.zeros(n_classes),
         factors=np.ones(n_classes),
+        grouped=grouped,
     )
 
 
