@@ -70,9 +70,10 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     intercept_ : ndarray, shape (n_theta, n_bootstraps)
         Intercepts.
     mean_coef_ : ndarray, shape (n_features_in_,)
-        Coefficients of the mean score :math:`s(x)`, for the linear kernel only.
+        Coefficients of the mean score :math:`s(x)`, for the linear kernel only. With K > 2 classes
+        (K, n_features_in_), see `contributions`.
     mean_intercept_ : float
-        Its intercept.
+        Its intercept; with K > 2 classes an array of shape (K,).
     duality_gap_ : ndarray, shape (n_theta, n_bootstraps)
         Relative duality gap of every member, a bound on how far it is from the optimum.
     counts_ : ndarray of uint8, shape (n_bootstraps, n_samples)
