@@ -12,7 +12,7 @@ of every threshold is known, and a trial is violated where the true TPR of some 
 * *MAPIE*: one ``BinaryClassificationController`` a subgroup, its confidence 1 - 0.1 / K by hand.
 * *tuned*: one ``TunedThresholdClassifierCV`` a subgroup, the best TNR where the TPR is 0.9.
 
-    python benchmarks/subgroup_race.py --csv out/subgroups.csv    # pip install fairlearn mapie first
+    python benchmarks/subgroup_race.py --csv out/subgroups.csv  # needs fairlearn and mapie
 """
 
 from __future__ import annotations
@@ -47,15 +47,18 @@ class Score(ClassifierMixin, BaseEstimator):
     """A fitted classifier whose only column is the probability of class 1."""
 
     def fit(self, X: Floats, y: Labels) -> Score:
+        """Learn nothing."""
         self.classes_ = np.array([0, 1])
         self.n_features_in_ = 1
         return self
 
     def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of both classes."""
         score = np.asarray(X, dtype=float).ravel()
         return np.column_stack([1 - score, score])
 
     def predict(self, X: Any) -> Labels:
+        """Labels at one half."""
         return (self.predict_proba(X)[:, 1] >= 0.5).astype(int)
 
 

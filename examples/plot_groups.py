@@ -69,9 +69,9 @@ show(average.predict(X_new))
 
 # %%
 # ``tpr`` is the share of the bad loans that is found, ``fpr`` the share of the good loans that is
-# refused by mistake, and ``called`` the share of all applicants who are refused. The limits are wide,
-# because each subgroup has few bad loans: what happened to these applicants proves little. That
-# is why the guarantee is needed.
+# refused by mistake, and ``called`` the share of all applicants who are refused. The limits are
+# wide, because each subgroup has few bad loans: what happened to these applicants proves little.
+# That is why the guarantee is needed.
 #
 # In every subgroup
 # -----------------
@@ -83,8 +83,8 @@ print(every.guarantee_)
 show(every.predict(X_new))
 
 # %%
-# One threshold serves all, so the bank needs to know neither sex nor age to decide. The price is that
-# more applicants are refused, in every subgroup.
+# One threshold serves all, so the bank needs to know neither sex nor age to decide. The price is
+# that more applicants are refused, in every subgroup.
 #
 # What it costs
 # -------------
