@@ -40,6 +40,8 @@ def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> Fitte
         jackknife=None,
         costs=None,
         guarantee=NO_GUARANTEE,
+        subgroup_rates=None,
+        separate=False,
     )
     if calibration is None:
         return plain
