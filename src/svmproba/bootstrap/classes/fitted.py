@@ -97,7 +97,8 @@ def settle_classes(
         p = place.start
         of_pair, chosen = members.of_pair[p], pairs[p].places
         rows = X if members.columns is None else X[:, members.columns[p]]
-        found, _ = scales_and_thresholds(of_pair, rows[chosen], counts[:, chosen])
+        kept = training[p].scores
+        found, _ = scales_and_thresholds(of_pair, rows[chosen], counts[:, chosen], kept=kept)
         scales[p] = scales_of_varying(found, means[p][:, chosen])
         return out_of_bag_spreads(of_pair, rho, scales[p], rows, counts, None)
 
