@@ -6,6 +6,8 @@ import inspect
 
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import svmproba
@@ -36,11 +38,18 @@ LINK_WITHOUT_WEIGHTS = (
     "Weights are prices of the machine. The link is fitted on held-out scores without them: "
     "probabilities keep the frequencies of the records, and labels are cuts of probabilities."
 )
+MOVED = (
+    "Labels are those of the threshold, not of the larger probability, as in scikit-learn's "
+    "TunedThresholdClassifierCV."
+)
+GUARANTEE_FAILURES = {"check_classifiers_train": MOVED}
 NOT_KERNEL_VALUES = "The check hands over records where kernel values are wanted."
 
 
 def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     """Checks that cannot be passed, with the reason."""
+    if isinstance(estimator, svmproba.RateGuarantee):
+        return GUARANTEE_FAILURES if hasattr(estimator.estimator, "predict_proba") else {}
     failures = {}
     bootstrap = isinstance(estimator, svmproba.BootstrapSVC)
     one_link = isinstance(estimator, svmproba.ProbabilitySVC)
@@ -79,6 +88,10 @@ def small(cls: type[BaseEstimator], **params: object) -> BaseEstimator:
 def instances() -> list[BaseEstimator]:
     found = []
     for cls in public_estimators():
+        if cls is svmproba.RateGuarantee:
+            wish = {"tpr": 0.97, "confidence": 0.02, "random_state": 0}
+            found += [cls(LinearSVC(), **wish), cls(LogisticRegression(), **wish, cv=2)]
+            continue
         found.append(small(cls))
         if "kernel" in cls().get_params():
             found.append(small(cls, kernel="rbf"))

@@ -214,6 +214,23 @@ def test_everything_after_the_fit(model, saved):
         np.testing.assert_array_equal(ask(model), ask(again))
 
 
+def test_groups_and_thresholds_of_subgroups_come_back(path):
+    by = np.array(["f", "m"])[np.arange(len(y)) % 2]
+    model = BootstrapSVC(**SMALL).fit(X, y, groups=np.arange(len(y)) // 2)
+    for common in (True, False):
+        kept = model.with_rate(tpr=0.6, by=by, common_threshold=common)
+        save(kept, path)
+        again = load(path)
+        assert_same(kept, again)
+        np.testing.assert_array_equal(kept.predict(X, by=by), again.predict(X, by=by))
+        for ask in (
+            lambda m: m.with_rate(tpr=0.5, guarantee="oob", confidence=0.5).threshold_,
+            lambda m: m.with_rate(tpr=0.5, guarantee="jackknife+").predict(X),
+            lambda m: m.groups_,
+        ):
+            np.testing.assert_array_equal(ask(model), ask(again.with_calibration(None)))
+
+
 def test_sampling_intervals_come_back(path):
     model = BootstrapSVC(Cs=[1.0], n_bootstraps=200, random_state=0).fit(X[:40], y[:40])
     save(model.with_rate(tpr=0.9), path)

@@ -9,7 +9,7 @@ Knowledge and Information Systems 41, 2014).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,21 +22,27 @@ from svmproba.bootstrap.summaries.blocks import row_blocks
 from svmproba.bootstrap.summaries.spread import family_mixtures
 from svmproba.solvers.kernels import Rows
 
-if TYPE_CHECKING:
-    from svmproba.bootstrap.fitted import FittedEnsemble
-
 
 class Contributions(NamedTuple):
     """Contributions of columns, or of groups of columns, to the mean score of samples.
 
-    ``values`` sum to the score minus ``base`` along axis 1.
+    ``values`` sum to the score minus ``base`` along axis 1. With more than two classes they have a
+    third axis, one entry for the score of each class, and so have the limits; ``base`` is an array.
     """
 
     values: Floats  # (n_samples, n_groups), for the class of interest where positive
     lower: Floats  # (n_samples, n_groups), limits over the bags
     upper: Floats  # (n_samples, n_groups)
-    base: float  # mean score of the background
+    base: Any  # float, mean score of the background
     names: list[str]  # (n_groups,)
+
+
+class Rule(NamedTuple):
+    """A score that is linear in the columns."""
+
+    coef: Floats  # (n_features,)
+    intercept: float
+    by_bag: Floats  # (n_bootstraps, n_features), coefficients in every bag
 
 
 def is_linear(members: Members) -> bool:
@@ -51,29 +57,16 @@ def column_means(members: Members, X: Rows) -> Floats | None:
     return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
 
-def mean_rule(ensemble: FittedEnsemble) -> tuple[Floats, float]:
-    r"""Coefficients and intercept of :math:`\sum_\theta\rho_\theta\frac1B\sum_bf/\sigma_\theta`."""
-    members, factors = ensemble.members, ensemble.weights / ensemble.score_scales
-    parts = np.split(factors, len(members.feature_maps))
-    coef = sum(
-        feature_map.input_coef(columns @ part)
-        for feature_map, columns, part in zip(
-            members.feature_maps, members.mean_columns, parts, strict=True
-        )
-    )
-    return np.asarray(coef), float(factors @ members.intercept.mean(axis=1))
-
-
-def bag_rules(ensemble: FittedEnsemble) -> Floats:
-    """Coefficients of the same mixture in every bag, (n_bootstraps, n_features)."""
-    mixtures = family_mixtures(ensemble.members, ensemble.weights / ensemble.score_scales)
-    maps = ensemble.members.feature_maps
+def mean_rule(members: Members, factors: Floats) -> Rule:
+    r"""Rule of the mean score :math:`\sum_\theta a_\theta\frac1B\sum_bf_{\theta,b}`."""
+    maps, mixtures = members.feature_maps, family_mixtures(members, factors)
     parts = [one.input_coef(mix.columns.T) for one, mix in zip(maps, mixtures, strict=True)]
-    return np.asarray(sum(parts))
+    by_bag = np.asarray(sum(parts))
+    return Rule(by_bag.mean(axis=0), float(factors @ members.intercept.mean(axis=1)), by_bag)
 
 
 def contributions(
-    ensemble: FittedEnsemble,
+    rule: Rule,
     rows: Rows,
     centre: Floats,
     names: list[str],
@@ -85,8 +78,7 @@ def contributions(
     The limits are percentiles over the bags :math:`b` of
     :math:`\sum_{j\in g}w_{bj}(x_j-m_j)`.
     """
-    coef, intercept = mean_rule(ensemble)
-    by_bag = bag_rules(ensemble)
+    coef, intercept, by_bag = rule
     base = float(coef @ centre) + intercept
     alone = percentile_interval(by_bag, confidence)
     if groups is None:

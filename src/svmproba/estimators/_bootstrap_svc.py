@@ -70,9 +70,10 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     intercept_ : ndarray, shape (n_theta, n_bootstraps)
         Intercepts.
     mean_coef_ : ndarray, shape (n_features_in_,)
-        Coefficients of the mean score :math:`s(x)`, for the linear kernel only.
+        Coefficients of the mean score :math:`s(x)`, for the linear kernel only. With K > 2 classes
+        (K, n_features_in_), see `contributions`.
     mean_intercept_ : float
-        Its intercept.
+        Its intercept; with K > 2 classes an array of shape (K,).
     duality_gap_ : ndarray, shape (n_theta, n_bootstraps)
         Relative duality gap of every member, a bound on how far it is from the optimum.
     counts_ : ndarray of uint8, shape (n_bootstraps, n_samples)
@@ -108,6 +109,12 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     {costs_}
     guarantee_ : str
         What is guaranteed of the rates on new samples, in one sentence.
+    groups_ : ndarray of int, shape (n_samples,), or None
+        Numbers of the groups of the training samples, -1 for weight 0; None without groups.
+    subgroup_rates_ : SubgroupRates or None
+        Thresholds of the subgroups of `with_rate` and their price, arrays ``subgroup``,
+        ``threshold``, ``n_samples``, ``n_positive``, ``tpr``, ``fpr``, ``precision`` and ``called``
+        (share of the samples that are called positive), on the samples that set the thresholds.
     oob_records_ : ndarray of int, shape (n_held_out,), or None
         With ``resample="blb"``, the samples held out of all subsets: `counts_`, `oob_proba_` and
         all other attributes with one entry a sample are about them, in this order. None: they are
@@ -123,6 +130,10 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     `sample_weight` is a price, not a count: it multiplies C for its sample, and bags are drawn
     from the samples with positive weight, each with the same probability. A sample of weight 2
     therefore is not the same as two samples: two would be drawn independently.
+
+    With `groups` a bag draws groups, each with all of its samples, and a sample is out of bag where
+    its group is. Everything out of bag is then about new groups. Without them, out-of-bag rates are
+    too good where samples belong together, as visits of one patient do.
 
     There is no ``decision_function``: the label follows from the probability, and no single score
     has the same order as the vote shares. `member_scores` gives the scores of the members.
@@ -185,7 +196,11 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
 
     @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> BootstrapSVC:
         """Fit all members and weigh the hyperparameter values.
 
@@ -198,24 +213,31 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         y : array-like, shape (n_samples,)
             Labels, two classes with at least two samples each; of dask and partitioned as X if X
             is.
-        {sample_weight}
+        {sample_weight, groups}
 
         Returns
         -------
         self : BootstrapSVC
             Fitted estimator.
         """
-        self._fit(X, y, sample_weight, little=is_little(self))
+        self._fit(X, y, sample_weight, groups, little=is_little(self))
         return self
 
     def _fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, little: bool = False
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        little: bool = False,
     ) -> None:
         if little:
+            if groups is not None:
+                raise ValueError("groups must be None with resample='blb', which draws samples.")
             setting, members, training = fit_little(self, X, y, sample_weight)
             self.n_subsets_, self.subset_size_ = setting.subsets
         else:
-            checked = check_input(self, X, y, sample_weight)
+            checked = check_input(self, X, y, sample_weight, groups)
             if checked.n_classes > 2:
                 self._fit_classes(checked)
                 return

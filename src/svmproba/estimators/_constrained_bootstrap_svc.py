@@ -114,7 +114,11 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
     @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> ConstrainedBootstrapSVC:
         """Fit all members and weigh the hyperparameter values.
 
@@ -124,6 +128,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         sample_weight : array-like, shape (n_samples,), optional
             Multiplicity of each sample in the price and in the rates of a bag; a sample of weight
             0 counts as absent.
+        {groups}
 
         Returns
         -------
@@ -131,7 +136,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             Fitted estimator.
         """
         floors = {name: getattr(self, name) for name in FLOORS}
-        self._fit_floors([self], [floors], X, y, sample_weight)
+        self._fit_floors([self], [floors], X, y, sample_weight, groups)
         return self
 
     def fit_floors(
@@ -140,6 +145,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         y: ArrayLike,
         floors: Iterable[Mapping[str, float]],
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> list[ConstrainedBootstrapSVC]:
         """Fit one model for each of several floors at once, on the same bags.
 
@@ -147,7 +153,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, groups
             As in `fit`.
         floors : iterable of dict
             Floors ``min_tpr``, ``min_tnr``, ``min_accuracy`` of each model, best in increasing
@@ -167,7 +173,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             models.append(copy.copy(self).set_params(**({name: None for name in FLOORS} | wish)))
         if not models:
             raise ValueError("floors must name at least one floor.")
-        self._fit_floors(models, wishes, X, y, sample_weight)
+        self._fit_floors(models, wishes, X, y, sample_weight, groups)
         return models
 
     def _fit_floors(
@@ -177,10 +183,12 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
         floors = [[check_floor(name, wish.get(name)) for name in FLOORS] for wish in wishes]
-        setting = set_up(models[0], check_input(models[0], X, y, sample_weight), passes=2)
+        checked = check_input(models[0], X, y, sample_weight, groups)
+        setting = set_up(models[0], checked, passes=2)
         rng = setting.options["kernel"]["rng"]
         fits = fit_constrained_members(
             setting.data.X,

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from svmproba import estimators, links
+from svmproba._words import CategoryWords
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.fitting.members import Members
+from svmproba.bootstrap.subgroups import SubgroupRates
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators.pairs.score_spread import Spread
 from svmproba.selection import RateFeatureSelector, SelectedBootstrapSVC
@@ -53,7 +55,7 @@ _NUMBERS = (
 MODELS: dict[str, type] = {name: getattr(estimators, name) for name in _ESTIMATORS.split()}
 MODELS["SelectedBootstrapSVC"] = SelectedBootstrapSVC
 LINKS: dict[str, type] = {name: getattr(links, name) for name in _LINKS.split()}
-TUPLES: dict[str, type] = {cls.__name__: cls for cls in (Members, RateCurve, Spread)}
+TUPLES: dict[str, type] = {cls.__name__: cls for cls in (Members, RateCurve, Spread, SubgroupRates)}
 #: Classes that only an estimator of this package may hold.
 PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap, "FittedEnsemble": FittedEnsemble}
 
@@ -61,7 +63,7 @@ PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap, "FittedEnsemble": F
 @cache
 def classes() -> dict[str, type]:
     """Classes of which a file may hold instances."""
-    own = {"RateFeatureSelector": RateFeatureSelector}
+    own = {"CategoryWords": CategoryWords, "RateFeatureSelector": RateFeatureSelector}
     return {**MODELS, **PARTS, **own, **_sklearn(_STEPS)}
 
 

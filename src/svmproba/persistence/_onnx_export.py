@@ -129,6 +129,11 @@ def check_exportable(final: Any) -> None:
     check_is_fitted(final, "intercept_")
     if len(final.classes_) > 2:
         raise ValueError(f"only two classes can be exported to ONNX, got {len(final.classes_)}.")
+    if isinstance(final, BootstrapSVC) and final.ensemble_.separate:
+        raise ValueError(
+            "A model with separate thresholds for subgroups cannot be exported to ONNX; one with "
+            "common_threshold=True can."
+        )
     if isinstance(final, BootstrapSVC) and final.ensemble_.jackknife is not None:
         raise ValueError(
             "guarantee='jackknife+' compares every sample with all training samples and cannot be "

@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from svmproba import estimators as own
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.fitting.members import Members
+from svmproba.bootstrap.subgroups import SubgroupRates
 from svmproba.bootstrap.summaries.spread import is_read
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators.ensemble.setting import THETA
@@ -55,6 +56,7 @@ from svmproba.solvers.kernels import check_kernel
 
 #: More jobs would only exhaust the computer.
 _MOST_JOBS = 1024
+_SHARE = "in [0, 1] or NaN"
 
 
 def feature_map(value: Any, sizes: Sizes) -> None:
@@ -141,6 +143,25 @@ def curve(value: Any, sizes: Sizes) -> None:
     check_all(value._asdict(), checks | dict.fromkeys(RateCurve._fields[1:], shares), {**sizes})
 
 
+def groups(value: Any, sizes: Sizes) -> None:
+    """Check the numbers of the groups of samples; -1 stands for weight 0."""
+    array("i", "samples")(value, sizes)
+    refuse(value.min(initial=0) < -1 or value.max(initial=0) >= len(value), "are not groups")
+
+
+def subgroup_rates(value: Any, sizes: Sizes) -> None:
+    """Check the rates of subgroups; their names are distinct labels."""
+    kind(SubgroupRates)(value, sizes)
+    refuse(not isinstance(value.subgroup, np.ndarray), "is not an array")
+    check_shape(value.subgroup.shape, ("subgroups",), sizes)
+    distinct = len({*value.subgroup.tolist()})
+    refuse(not distinct or distinct < sizes["subgroups"], "must be distinct labels")
+    count, share = array("i", "subgroups", be="not negative"), floats("subgroups", be=_SHARE)
+    checks = {"threshold": floats("subgroups", be="numbers"), "n_samples": count}
+    checks |= {"n_positive": count} | dict.fromkeys(SubgroupRates._fields[4:], share)
+    check_all(value._asdict(), checks, sizes)
+
+
 def present(value: Any, sizes: Sizes) -> None:
     """Check the places of the samples that were fitted."""
     array("i", "present", be="increasing")(value, sizes)
@@ -197,6 +218,9 @@ _FITTED: dict[str, Check] = {
     "jackknife": maybe(jackknife),
     "costs": maybe(by_name(number())),
     "guarantee": kind(str),
+    "groups": Optional(maybe(groups)),
+    "subgroup_rates": Optional(maybe(subgroup_rates)),
+    "separate": Optional(kind(bool)),
     "column_means": Optional(maybe(floats("features"))),
 }
 
@@ -322,6 +346,8 @@ def _check_model(cls: type, model: Any) -> None:
     wrong = list(dict.fromkeys(kernels)) != check_kernels(model.kernel)
     refuse(wrong, f"has kernel={model.kernel!r}, but feature maps of other kernels")
     if ensemble is not None:
+        wrong = getattr(ensemble, "separate", False) and ensemble.subgroup_rates is None
+        refuse(wrong, "has separate thresholds of no subgroups")
         of_theta = ensemble.thetas["kernel"].tolist()
         wrong = of_theta != [kernel for kernel in kernels for _ in range(sizes["Cs"])]
         refuse(wrong, "has thetas and feature maps of different kernels")

@@ -92,9 +92,14 @@ class SelectedBootstrapSVC(BootstrapSVC):
     ) -> None: ...
 
     def _fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, little: bool = False
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        little: bool = False,
     ) -> None:
-        setting = set_up(self, check_input(self, X, y, sample_weight))
+        setting = set_up(self, check_input(self, X, y, sample_weight, groups))
         self._choose(setting)
         members, training = _fit_chosen(setting, self.bag_support_)
         self._settle(setting, members, training)

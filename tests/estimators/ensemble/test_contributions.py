@@ -162,6 +162,32 @@ def test_constant_scores_have_no_contributions():
     assert found.base == 0.0
 
 
+def test_every_class_has_contributions():
+    """The score of a class is the mean of its scores against the others."""
+    labels = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    fitted = small().fit(X, labels)
+    scores = np.zeros((len(NEW), 3))
+    at_mean = np.zeros(3)
+    for rows, total in ((NEW, scores), (X.mean(axis=0)[np.newaxis], at_mean[np.newaxis])):
+        of_pairs = np.concatenate([part for _, part in fitted.member_scores(rows)], axis=-1)
+        for p, (first, second) in enumerate(fitted.pairs_):
+            factors = fitted.weights_ / fitted.score_scales_[p]
+            mean = np.tensordot(factors, of_pairs[p].mean(axis=1), axes=1) / 2
+            total[:, first] -= mean
+            total[:, second] += mean
+    found = fitted.contributions(NEW)
+    assert found.values.shape == found.lower.shape == (len(NEW), 4, 3)
+    np.testing.assert_allclose(found.base, at_mean, atol=1e-9)
+    np.testing.assert_allclose(found.values.sum(axis=1) + found.base, scores, atol=1e-9)
+    by_rule = NEW @ fitted.mean_coef_.T + fitted.mean_intercept_
+    np.testing.assert_allclose(by_rule, scores, atol=1e-9)
+    np.testing.assert_allclose(found.values.sum(axis=2), 0, atol=1e-12)
+    assert (found.lower <= found.upper).all()
+    grouped = fitted.contributions(NEW, groups=[0, 0, 1, 1], background=NEW)
+    np.testing.assert_allclose(grouped.values.mean(axis=0), 0, atol=1e-12)
+    assert grouped.values.shape == (len(NEW), 2, 3)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", ["linear", "rbf"]])
 def test_kernels_are_told_what_to_use(kernel):
     fitted = small(kernel=kernel).fit(X, y)

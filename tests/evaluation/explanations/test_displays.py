@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from svmproba import BootstrapSVC
 from svmproba.evaluation import ContributionDisplay, ContributionSummaryDisplay, explain
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
@@ -48,6 +49,23 @@ def test_estimators_and_pipelines(pipeline, data):
     assert display.base == found.base
     every = ContributionSummaryDisplay.from_estimator(pipeline, X, background=X[:5])
     np.testing.assert_allclose(every.values[:5].mean(axis=0), 0, atol=1e-12)
+
+
+def test_the_other_class_and_several_classes(pipeline, data):
+    X, _ = data
+    own, other = (
+        ContributionDisplay.from_estimator(pipeline, X[:1], pos_label=label)
+        for label in ("no", "yes")
+    )
+    np.testing.assert_allclose(own.values, -other.values)
+    assert (other.limits[0] <= other.values).all()
+    labels = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    several = BootstrapSVC([1.0], n_bootstraps=20, random_state=0).fit(X, labels)
+    found = explain(several, X)
+    display = ContributionSummaryDisplay.from_estimator(several, X, pos_label="c")
+    np.testing.assert_allclose(display.values, found.values[..., 2])
+    with pytest.raises(ValueError, match=r"pos_label must be one of the classes .*, got None"):
+        ContributionDisplay.from_estimator(several, X[:1])
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from svmproba.estimators.ensemble.setting import (
     class_weightings,
     cross_families,
     fit_options,
+    groups_of,
     weighting_of,
 )
 from svmproba.estimators.input.parameters import as_generator, check_kernels
@@ -121,7 +122,8 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     families = cross_families(estimator, samples, weights)
     rng = as_generator(estimator.random_state)
     names = samples.classes.tolist()
-    counts, n_redraws = draw_bags(estimator.n_bootstraps, samples.label, rng, classes=names)
+    codes = groups_of(samples.label, checked.groups, samples.present)
+    counts, n_redraws = draw_bags(estimator.n_bootstraps, samples.label, rng, codes, classes=names)
     n_bags = passes * len(samples.pairs) * len(families) * len(counts)
     metadata = {"sample_weight": checked.sample_weight}
     progress = FitProgress(estimator, n_bags, X=checked.X, y=checked.y, metadata=metadata)

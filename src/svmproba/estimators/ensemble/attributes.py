@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from svmproba._types import Floats
+from svmproba.bootstrap.classes.contributions import class_rules
 from svmproba.bootstrap.classes.fitted import FittedClasses, oob_accuracy, oob_recalls
-from svmproba.bootstrap.contributions import is_linear, mean_rule
+from svmproba.bootstrap.contributions import Rule, is_linear, mean_rule
 from svmproba.bootstrap.fitted import oob_rates
 from svmproba.bootstrap.fitting.members import input_coef
 from svmproba.bootstrap.summaries.votes import two_columns
@@ -74,6 +75,8 @@ class FittedAttributes(BaseEstimator):
     class_factors_ = Fitted(lambda ensemble: ensemble.factors, "more than two")
     costs_ = Fitted(lambda ensemble: ensemble.costs)
     guarantee_ = Fitted(lambda ensemble: ensemble.guarantee)
+    groups_ = Fitted(lambda ensemble: ensemble.groups, "two")
+    subgroup_rates_ = Fitted(lambda ensemble: ensemble.subgroup_rates, "two")
 
     @property
     def _several(self) -> FittedClasses | None:
@@ -98,22 +101,26 @@ class FittedAttributes(BaseEstimator):
 
     @property
     def mean_coef_(self) -> Floats:
-        """Coefficients of the mean score, for the linear kernel only."""
-        return self._mean_rule("mean_coef_")[0]
+        """Coefficients of the mean score, or of every class; for the linear kernel only."""
+        rules = self._rules("mean_coef_")
+        return rules[0].coef if len(rules) == 1 else np.array([rule.coef for rule in rules])
 
     @property
-    def mean_intercept_(self) -> float:
-        """Intercept of the mean score, for the linear kernel only."""
-        return self._mean_rule("mean_intercept_")[1]
+    def mean_intercept_(self) -> Any:
+        """Intercept of the mean score, or of every class; for the linear kernel only."""
+        rules = self._rules("mean_intercept_")
+        return rules[0].intercept if len(rules) == 1 else np.array([r.intercept for r in rules])
 
-    def _mean_rule(self, name: str) -> tuple[Floats, float]:
+    def _rules(self, name: str) -> list[Rule]:
+        """Rule of the score for the class of interest, or those of all classes."""
         if "ensemble_" not in vars(self):
             raise AttributeError(f"{name} is available after fit.")
-        if self._several is not None:
-            raise AttributeError(f"{name} is only available with two classes.")
-        if not is_linear(self.ensemble_.members):
+        ensemble = self.ensemble_
+        if not is_linear(ensemble.members):
             raise AttributeError(f"{name} is only available with kernel='linear'.")
-        return mean_rule(self.ensemble_)
+        if self._several is not None:
+            return class_rules(self._several)
+        return [mean_rule(ensemble.members, ensemble.weights / ensemble.score_scales)]
 
     @property
     def oob_score_(self) -> float:

@@ -13,7 +13,12 @@ from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitted import NO_GUARANTEE, FittedEnsemble, ensemble_vote_shares
 from svmproba.bootstrap.fitting.members import Members, mean_scores, transformed
 from svmproba.bootstrap.summaries.blocks import row_blocks
-from svmproba.bootstrap.summaries.spread import deviations, family_mixtures, score_ratios
+from svmproba.bootstrap.summaries.spread import (
+    deviations,
+    family_mixtures,
+    mixture_scores,
+    score_ratios,
+)
 from svmproba.bootstrap.summaries.votes import mix_shares
 from svmproba.links._choose import fit_link
 from svmproba.solvers.kernels import Rows
@@ -35,6 +40,8 @@ def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> Fitte
         jackknife=None,
         costs=None,
         guarantee=NO_GUARANTEE,
+        subgroup_rates=None,
+        separate=False,
     )
     if calibration is None:
         return plain
@@ -134,7 +141,8 @@ def scaled_scores(
     for block in row_blocks(rows.shape[0], rows.shape[1] + members.intercept.size):
         tables = list(transformed(members, rows[block]))
         scores.append(mean_scores(members, tables))
-        spreads.append(deviations(mixtures, tables) if wanted else np.empty((0, len(scores[-1]))))
+        mixed = mixture_scores(mixtures, tables)
+        spreads.append(deviations(mixed) if wanted else np.empty((0, len(scores[-1]))))
     return np.concatenate(scores).T / scales[:, np.newaxis], np.concatenate(spreads, axis=1)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmproba._types import Floats
+from svmproba.bootstrap.classes.contributions import stack_classes
 from svmproba.bootstrap.contributions import Contributions, contributions, is_linear
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.ensemble.predictions import EnsemblePredictions
@@ -36,6 +37,9 @@ class EnsembleContributions(EnsemblePredictions):
         all columns add :math:`s(x)-s(m)`. For any background these are the Shapley values with
         missing columns at their mean [1]_, without an approximation.
 
+        With more than two classes every class has a score, the mean of its scores against each of
+        the other classes, and its own contributions.
+
         Calibrated probabilities rise with this score, or with its parts for each hyperparameter
         value. Vote shares count the signs of the members' scores: they mostly agree with it.
 
@@ -55,7 +59,8 @@ class EnsembleContributions(EnsemblePredictions):
         Contributions
             Named tuple of ``values``, ``lower`` and ``upper``, each of shape (n_samples,
             n_columns), positive where a column speaks for the class of interest; ``base``, the
-            mean score of the background; and ``names``, of the columns or groups.
+            mean score of the background; and ``names``, of the columns or groups. With more than
+            two classes, arrays have a last axis for the classes in the order of ``classes_``.
 
         Raises
         ------
@@ -83,7 +88,6 @@ class EnsembleContributions(EnsemblePredictions):
         True
         """
         rows = self._check_new(X)
-        self._need_two("contributions")
         check_confidence(confidence)
         if not is_linear(self.ensemble_.members):
             raise ValueError(
@@ -97,11 +101,17 @@ class EnsembleContributions(EnsemblePredictions):
         if groups is not None:
             shown, places = _group_places(groups, rows.shape[1])
         centre = self._centre(background)
-        return contributions(self.ensemble_, rows, centre, shown, places, confidence)
+        found = [
+            contributions(rule, rows, centre, shown, places, confidence)
+            for rule in self._rules("contributions")
+        ]
+        return found[0] if len(found) == 1 else stack_classes(found)
 
     def _centre(self, background: ArrayLike | None) -> Floats:
         if background is not None:
             return np.asarray(self._check_new(background).mean(axis=0, dtype=np.float64)).ravel()
+        if self._several is not None:
+            return np.asarray(self._several.X.mean(axis=0, dtype=np.float64)).ravel()
         if self.ensemble_.column_means is None:
             raise ValueError(
                 "background must be given: the model was saved without the means of its columns."

@@ -19,7 +19,7 @@ from svmproba.estimators.classes.calibration import class_proba, class_vote_shar
 from svmproba.estimators.ensemble.attributes import FittedAttributes
 from svmproba.estimators.ensemble.calibration import positive_proba
 from svmproba.estimators.ensemble.intervals import KINDS, proba_interval, score_interval
-from svmproba.estimators.ensemble.rates import obey_jackknife
+from svmproba.estimators.ensemble.rates import at_subgroups, obey_jackknife
 from svmproba.estimators.input.dask_tables import is_lazy, map_partitions, refuse_lazy
 from svmproba.estimators.input.parameters import check_confidence, check_option
 from svmproba.estimators.input.samples import check_records
@@ -33,12 +33,12 @@ class EnsemblePredictions(FittedAttributes):
     device: str
     n_jobs: int | None
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: ArrayLike, by: ArrayLike | None = None) -> Floats:
         """Probabilities of the classes.
 
         Parameters
         ----------
-        {X}
+        {X, by}
 
         Returns
         -------
@@ -52,10 +52,13 @@ class EnsemblePredictions(FittedAttributes):
         rows = self._check_new(X)
         if (several := self._several) is not None:
             return class_proba(several, rows, self.n_jobs)
-        P = positive_proba(self.ensemble_, rows, self.n_jobs, self.device)
+        P = np.empty(rows.shape[0])
+        for ensemble, places in at_subgroups(self.ensemble_, by, len(P)):
+            part = rows if isinstance(places, slice) else rows[places]
+            P[places] = positive_proba(ensemble, part, self.n_jobs, self.device)
         return two_columns(obey_jackknife(self.ensemble_, rows, P, self.n_jobs), self._plus)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, by: ArrayLike | None = None) -> NDArray[Any]:
         """Labels: the class of interest where its probability is at least ``proba_threshold_``.
 
         The threshold is one half unless `with_rate` or `with_costs` moved it. Of more than two
@@ -64,7 +67,7 @@ class EnsemblePredictions(FittedAttributes):
 
         Parameters
         ----------
-        {X}
+        {X, by}
 
         Returns
         -------
@@ -74,10 +77,12 @@ class EnsemblePredictions(FittedAttributes):
         if is_lazy(X):
             check_is_fitted(self, "ensemble_")
             return map_partitions(self, "predict", X, None, self.classes_.dtype)
-        P = self.predict_proba(X)
+        P = self.predict_proba(X, by)
         if (several := self._several) is not None:
             return np.asarray(self.classes_[called_classes(several, P)])
-        chosen = P[:, self._plus] >= self.proba_threshold_
+        chosen = np.empty(len(P), dtype=bool)
+        for ensemble, places in at_subgroups(self.ensemble_, by, len(P)):
+            chosen[places] = P[places, self._plus] >= ensemble.proba_threshold
         return self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
 
     def vote_shares(self, X: ArrayLike) -> Floats:
@@ -96,6 +101,11 @@ class EnsemblePredictions(FittedAttributes):
         rows = self._check_new(X)
         if (several := self._several) is not None:
             return class_vote_shares(several, rows, self.n_jobs)
+        if self.ensemble_.separate:
+            raise ValueError(
+                "vote_shares needs one threshold for all samples: this model has one for each "
+                "subgroup, see subgroup_rates_."
+            )
         return ensemble_vote_shares(self.ensemble_, rows, self.n_jobs, self.device)
 
     def member_scores(self, X: ArrayLike) -> Iterator[tuple[slice, Floats]]:

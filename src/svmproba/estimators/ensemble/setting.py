@@ -16,6 +16,7 @@ from svmproba.bootstrap.fitting.members import Family, Members, Training
 from svmproba.bootstrap.summaries.votes import tally_block
 from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.input.dask_tables import refuse_lazy
+from svmproba.estimators.input.groups import check_classes_of_groups, check_groups
 from svmproba.estimators.input.parameters import (
     KERNEL_PARAMETERS,
     as_generator,
@@ -121,6 +122,7 @@ class Setting(NamedTuple):
     options: dict[str, Any]  # keyword arguments of `fit_members` and its like
     progress: FitProgress
     subsets: tuple[int, int] = (0, 0)  # number and size of those of little bootstraps
+    groups: NDArray[np.int64] | None = None  # (n,), of samples that belong together
 
     def settle(self, estimator: Any, members: Members, training: Training) -> FittedEnsemble:
         """Weigh the hyperparameter values and summarise the out-of-bag scores."""
@@ -134,6 +136,7 @@ class Setting(NamedTuple):
             epsilon=estimator.epsilon,
             n_redraws=self.n_redraws,
             places=self.places,
+            groups=self.groups,
             spread=self.data.spread,
             n_jobs=estimator.n_jobs,
             device=estimator.device,
@@ -148,30 +151,51 @@ class Checked(NamedTuple):
     y: NDArray[Any]
     sample_weight: ArrayLike | None
     n_classes: int  # of the samples of positive weight
+    groups: NDArray[np.int64] | None  # (n_given,), numbers of groups of samples
 
 
-def check_input(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Checked:
+def check_input(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None = None,
+) -> Checked:
     """Check parameters and data."""
     Cs = check_ensemble_parameters(estimator)
     refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
     rows, labels = check_records(estimator, X, y, order="C")
-    return Checked(Cs, rows, labels, sample_weight, n_classes_of(labels, sample_weight, rows))
+    n_classes, codes = n_classes_of(labels, sample_weight, rows), check_groups(groups, len(labels))
+    return Checked(Cs, rows, labels, sample_weight, n_classes, codes)
 
 
 def set_up(estimator: Any, checked: Checked, passes: int = 1) -> Setting:
     """Encode two classes and draw the bags; each will be reported `passes` times."""
-    Cs, rows, labels, sample_weight, _ = checked
+    Cs, rows, labels, sample_weight, _, groups = checked
     pairwise = "precomputed" in check_kernels(estimator.kernel)
     data = training_set(rows, labels, sample_weight, None, estimator.pos_label, pairwise=pairwise)
     n_plus = int(data.positive.sum())
     families = make_families(estimator, data, (len(data.positive) - n_plus, n_plus))
     rng = as_generator(estimator.random_state)
-    counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng)
+    codes = groups_of(data.positive, groups, data.present)
+    counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng, codes)
     n_bags, metadata = passes * len(families) * len(counts), {"sample_weight": sample_weight}
     progress = FitProgress(estimator, n_bags, X=rows, y=labels, metadata=metadata)
     weighing = (data.positive, data.weight)
     options = fit_options(estimator, families, Cs, *weighing, rng=rng, report=progress)
-    return Setting(data, counts, n_redraws, None, options, progress)
+    return Setting(data, counts, n_redraws, None, options, progress, groups=codes)
+
+
+def groups_of(
+    label: NDArray[Any], groups: NDArray[np.int64] | None, present: NDArray[np.intp] | None
+) -> NDArray[np.int64] | None:
+    """Numbers of the groups of the samples that have a weight; None without groups."""
+    if groups is None:
+        return None
+    codes = groups if present is None else groups[present]
+    codes = np.unique(codes, return_inverse=True)[1]
+    check_classes_of_groups(codes, label)
+    return codes
 
 
 def fit_options(

@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._types import Floats
+from svmproba.bootstrap.contributions import Contributions
 from svmproba.evaluation import _drawing as draw
+from svmproba.evaluation._classifiers import column_of, own_label
+from svmproba.evaluation._metrics import Label
 from svmproba.evaluation.explanations._explain import explain
 
 if TYPE_CHECKING:
@@ -101,6 +104,7 @@ class ContributionDisplay:
         X: Any,
         *,
         background: Any = None,
+        pos_label: Label = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ContributionDisplay:
@@ -114,11 +118,13 @@ class ContributionDisplay:
             The sample.
         background : table of shape (n_background, n_features), default=None
             Samples whose mean replaces that of the training samples.
+        pos_label : label, default=None
+            Class whose score is explained, by default the class of interest of two classes.
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
         """
-        found = explain(estimator, X, background=background)
+        found = _of_class(explain(estimator, X, background=background), estimator, pos_label)
         if len(found.values) != 1:
             raise ValueError(f"X must hold one sample, got {len(found.values)}")
         return cls.from_contributions(
@@ -231,6 +237,7 @@ class ContributionSummaryDisplay:
         X: Any,
         *,
         background: Any = None,
+        pos_label: Label = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ContributionSummaryDisplay:
@@ -244,11 +251,13 @@ class ContributionSummaryDisplay:
             The samples.
         background : table of shape (n_background, n_features), default=None
             Samples whose mean replaces that of the training samples.
+        pos_label : label, default=None
+            Class whose score is explained, by default the class of interest of two classes.
         ax : matplotlib Axes, default=None
         **kwargs
             Passed to :meth:`plot`.
         """
-        found = explain(estimator, X, background=background)
+        found = _of_class(explain(estimator, X, background=background), estimator, pos_label)
         return cls.from_contributions(found.values, names=found.names, ax=ax, **kwargs)
 
     @classmethod
@@ -273,6 +282,20 @@ class ContributionSummaryDisplay:
         given = _checked("values", values, 2)
         _names(names, given.shape[1])
         return cls(given, names=names).plot(ax, **kwargs)
+
+
+def _of_class(found: Contributions, estimator: Any, pos_label: Label) -> Contributions:
+    """Contributions to the score of one class."""
+    classes = np.asarray(estimator.classes_).tolist()
+    if len(classes) == 2:
+        if column_of(estimator, pos_label)[1] == own_label(estimator):
+            return found
+        return Contributions(-found.values, -found.upper, -found.lower, -found.base, found.names)
+    if pos_label not in classes:
+        raise ValueError(f"pos_label must be one of the classes {classes}, got {pos_label!r}")
+    k = classes.index(pos_label)
+    values, lower, upper = (part[..., k] for part in found[:3])
+    return Contributions(values, lower, upper, found.base[k], found.names)
 
 
 def _colors(values: Floats) -> list[str]:
