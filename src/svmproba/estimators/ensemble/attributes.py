@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble, oob_rates
 from svmproba.bootstrap.fitting.members import input_coef
@@ -36,7 +37,7 @@ class Fitted(Generic[T]):
         raise AttributeError(f"{self._name} cannot be set: it belongs to ensemble_.")
 
 
-class FittedAttributes(BaseEstimator):
+class FittedAttributes(DocLinkMixin, BaseEstimator):
     """Fitted state of an estimator: its ensemble, and labels."""
 
     ensemble_: FittedEnsemble
