@@ -88,7 +88,7 @@ class FitKernel(Fit):
 class Quality:
     """What speed must not cost."""
 
-    params = list(TABLES)
+    params = tuple(TABLES)
     param_names = ("table",)
 
     def track_largest_gap(self, table: str) -> float:
