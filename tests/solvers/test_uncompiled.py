@@ -120,8 +120,8 @@ def test_selection():
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled here")
 def test_without_compilation():
-    """Two tables and a constrained SVM in a process that compiles nothing."""
-    chosen = "(certified and (tall or sparse)) or (constrained and 1-bb)"
+    """Two tables and a constrained SVM of five samples in a process that compiles nothing."""
+    chosen = "(certified and (tall or sparse)) or (test_constrained and bb-1)"
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", chosen],
