@@ -38,9 +38,9 @@ from svmproba.preparation.preprocessing import make_preprocessor
 CS = np.exp2(np.arange(-5.0, 6.0))
 INNER = 5
 #: Records of a table beyond which its rbf contenders are left out.
-LARGE = 6_000
+LARGE = 8_000
 LINEAR_OURS = ("ebb", "auto", "auto_weighted")
-RBF_OURS = ("auto_kernels", "auto_kernels_weighted")
+RBF_OURS = ("auto_kernels", "auto_kernels_weighted", "auto_rbf")
 SVM_PEERS = (*PEERS, "linear_svc", "svc_rbf")
 OTHERS = ("logistic", "boosting", "boosting_calibrated")
 
@@ -83,6 +83,7 @@ def rbf_contenders(X: Floats, y: Labels, new: Floats, args: Any) -> dict[str, Fl
     found = {"auto_kernels": bootstrap(X, y, new, args, **options)["auto"]}
     options["class_weight"] = "auto"
     found["auto_kernels_weighted"] = bootstrap(X, y, new, args, **options)["auto"]
+    found["auto_rbf"] = bootstrap(X, y, new, args, kernel="rbf")["auto"]
     scale = 1 / (X.shape[1] * X.var())
     grid = {"C": CS[::2], "gamma": [scale / 4, scale, 4 * scale]}
     tuned = GridSearchCV(SVC(), grid, cv=INNER, n_jobs=args.jobs).fit(X, y)

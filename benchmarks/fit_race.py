@@ -61,7 +61,7 @@ class Race(NamedTuple):
 def linear_form(model: BootstrapSVC, rows: Any) -> tuple[Any, Floats]:
     """Rows and coefficients (n_columns, n_C, n_bags) whose product are the members' scores."""
     if model.kernel == "linear":
-        return rows, np.moveaxis(model.coef_, -1, 0)
+        return rows, np.moveaxis(model.member_coef_, -1, 0)
     members = model.ensemble_.members
     (feature_map,), (columns,) = members.feature_maps, members.columns
     return feature_map.transform(rows), columns.reshape(-1, *model.intercept_.shape)

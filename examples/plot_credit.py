@@ -145,7 +145,7 @@ pd.DataFrame(
 # share of bags that agree on the sign shows which coefficients are stable.
 
 C = int(np.argmax(ensemble.reliability_))
-coef = ensemble.coef_[C]
+coef = ensemble.member_coef_[C]
 drivers = pd.DataFrame(
     {
         "coefficient": np.median(coef, axis=0),

@@ -6,6 +6,8 @@ import inspect
 
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import svmproba
@@ -23,15 +25,31 @@ TOO_FEW = (
     "The check hands over a class with one record, which is refused with a clear error: it could "
     "not be in a bag and out of it."
 )
+#: Checks that make labels of many classes, some with one record, out of kernel values.
+LABELS_OF_KERNEL_VALUES = (
+    "check_dict_unchanged",
+    "check_dont_overwrite_parameters",
+    "check_f_contiguous_array_estimator",
+    "check_fit2d_predict1d",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+)
 LINK_WITHOUT_WEIGHTS = (
     "Weights are prices of the machine. The link is fitted on held-out scores without them: "
     "probabilities keep the frequencies of the records, and labels are cuts of probabilities."
 )
+MOVED = (
+    "Labels are those of the threshold, not of the larger probability, as in scikit-learn's "
+    "TunedThresholdClassifierCV."
+)
+GUARANTEE_FAILURES = {"check_classifiers_train": MOVED}
 NOT_KERNEL_VALUES = "The check hands over records where kernel values are wanted."
 
 
 def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     """Checks that cannot be passed, with the reason."""
+    if isinstance(estimator, svmproba.RateGuarantee):
+        return GUARANTEE_FAILURES if hasattr(estimator.estimator, "predict_proba") else {}
     failures = {}
     bootstrap = isinstance(estimator, svmproba.BootstrapSVC)
     one_link = isinstance(estimator, svmproba.ProbabilitySVC)
@@ -45,6 +63,8 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
         failures["check_positive_only_tag_during_fit"] = NOT_A_KERNEL
         failures["check_estimators_dtypes"] = NOT_A_KERNEL
         if bootstrap:
+            several = estimator.__sklearn_tags__().classifier_tags.multi_class
+            failures |= dict.fromkeys(LABELS_OF_KERNEL_VALUES if several else [], TOO_FEW)
             failures["check_fit2d_1feature"] = TOO_FEW
         if one_link:
             failures["check_decision_proba_consistency"] = NOT_KERNEL_VALUES
@@ -68,6 +88,10 @@ def small(cls: type[BaseEstimator], **params: object) -> BaseEstimator:
 def instances() -> list[BaseEstimator]:
     found = []
     for cls in public_estimators():
+        if cls is svmproba.RateGuarantee:
+            wish = {"tpr": 0.97, "confidence": 0.02, "random_state": 0}
+            found += [cls(LinearSVC(), **wish), cls(LogisticRegression(), **wish, cv=2)]
+            continue
         found.append(small(cls))
         if "kernel" in cls().get_params():
             found.append(small(cls, kernel="rbf"))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ConstrainedSVC,
         PosteriorProbabilitySVC,
         ProbabilitySVC,
+        RateGuarantee,
         ThresholdBootstrapSVC,
         WeightedProbabilitySVC,
     )
@@ -38,6 +39,7 @@ __all__ = [
     "PosteriorProbabilitySVC",
     "ProbabilitySVC",
     "RateFeatureSelector",
+    "RateGuarantee",
     "SelectedBootstrapSVC",
     "ThresholdBootstrapSVC",
     "WeightedProbabilitySVC",

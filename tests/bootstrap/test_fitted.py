@@ -119,3 +119,15 @@ def test_levels_and_curves(votes, calibrated):
 def test_an_ensemble_is_not_changed(votes):
     with pytest.raises(FrozenInstanceError):
         votes.threshold = 1.0
+
+
+@pytest.mark.parametrize("kernel", ["rbf", ["rbf", "linear"]])
+def test_scores_kept_from_the_fit_change_nothing(kernel, monkeypatch):
+    model = BootstrapSVC(
+        Cs=[0.1, 1.0], kernel=kernel, gammas=[0.1, 1.0], n_bootstraps=40, random_state=0
+    )
+    kept = model.fit(X, y).ensemble_
+    monkeypatch.setattr("svmproba.solvers.ensemble._KEPT_BYTES", 0)
+    computed = model.fit(X, y).ensemble_
+    for name in ("score_scales", "oob_scores", "oob_medians", "oob_spreads", "oob_median"):
+        np.testing.assert_allclose(getattr(kept, name), getattr(computed, name), atol=1e-11)

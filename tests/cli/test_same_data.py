@@ -85,7 +85,7 @@ def both(fit, invoke, tmp_path):
             model, about = svmproba.load(out), svmproba.read_about(out)["about"]
             roles = [(column["name"], column["role"]) for column in about["columns"]]
             labels = (about["positive"], about["negative"])
-            states.append((roles, labels, model["svm"].coef_, model["svm"].intercept_))
+            states.append((roles, labels, model["svm"].member_coef_, model["svm"].intercept_))
             for data in ("t.csv", "t.parquet"):
                 done = invoke("predict", out, tmp_path / data, "--jobs", 1)
                 assert done.exit_code == 0, done.output

@@ -50,7 +50,7 @@ def test_nothing_is_learned_from_records_held_out(task, load_credit):
     other.loc[held_out, "income"] *= 1000
     other.loc[held_out, "home"] = "tent"
     changed = train(Task(other, **parts), goal, **FEW)
-    np.testing.assert_array_equal(model["svm"].coef_, changed["svm"].coef_)
+    np.testing.assert_array_equal(model["svm"].member_coef_, changed["svm"].member_coef_)
     np.testing.assert_array_equal(
         model["columns"].transform(task.X), changed["columns"].transform(task.X)
     )

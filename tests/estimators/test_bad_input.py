@@ -105,13 +105,18 @@ def test_names_of_svc(estimator, name, instead):
 
 def test_several_classes_are_sent_where_they_are_taken():
     species = np.arange(60) % 3
-    for estimator in (ConstrainedSVC(), ConstrainedBootstrapSVC(), ThresholdBootstrapSVC()):
+    for estimator in (ConstrainedSVC(), BootstrapSVC(resample="blb")):
         with pytest.raises(ValueError, match="more than two") as caught:
             estimator.fit(X, species)
     named = [
         name for name in svmproba.__all__ if f"{name}" in str(caught.value).split("classes.")[1]
     ]
-    assert named == ["PosteriorProbabilitySVC", "ProbabilitySVC", "WeightedProbabilitySVC"]
+    assert named == [
+        "BootstrapSVC",
+        "PosteriorProbabilitySVC",
+        "ProbabilitySVC",
+        "WeightedProbabilitySVC",
+    ]
     for name in named:
         model = getattr(svmproba, name)(Cs=1.0).fit(X, species)
         assert model.predict_proba(X).shape == (60, 3)
@@ -141,7 +146,7 @@ def put(value):
         (X[:, :0], y, r"0 feature\(s\)"),
         (X, y[:-1], "inconsistent numbers of samples"),
         (X, np.zeros(60), "two classes, got one class only"),
-        (X, np.arange(60) % 3, "Only binary .* y has 3 classes. ProbabilitySVC, .* more than two"),
+        (X, np.arange(60) // 59 + np.arange(60) % 2, "has 1 of class 2"),
         (X, np.where(np.arange(60) == 5, "rare", "usual"), "class 'rare' of y has 1"),
         (X, np.where(y == 1, 1.0, np.nan), "contains NaN"),
         (X, y + np.linspace(0, 0.5, 60), "Unknown label type"),

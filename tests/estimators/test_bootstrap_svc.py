@@ -53,7 +53,7 @@ def model(data):
 
 def all_scores(model, X):
     """Scores (n_theta, n_bootstraps, n) from the public coefficients."""
-    return model.coef_ @ X.T + model.intercept_[:, :, np.newaxis]
+    return model.member_coef_ @ X.T + model.intercept_[:, :, np.newaxis]
 
 
 # The method, by brute force
@@ -62,7 +62,7 @@ def all_scores(model, X):
 def test_shapes_and_names(model, data):
     X, _ = data
     assert EBB is BootstrapSVC
-    assert model.coef_.shape == (3, 40, 4)
+    assert model.member_coef_.shape == (3, 40, 4)
     assert model.intercept_.shape == model.duality_gap_.shape == (3, 40)
     assert model.counts_.shape == (40, 80)
     assert model.reliability_.shape == model.weights_.shape == (3,)
@@ -141,7 +141,7 @@ def test_bag_is_the_resampled_rows(data):
         for b in (0, 7, 14):
             drawn = np.repeat(np.arange(len(X)), model.counts_[b])
             twin = SVC(kernel="linear", C=C, tol=1e-8).fit(X[drawn], y[drawn])
-            scores = X @ model.coef_[t, b] + model.intercept_[t, b]
+            scores = X @ model.member_coef_[t, b] + model.intercept_[t, b]
             np.testing.assert_allclose(scores, twin.decision_function(X), atol=2e-3)
 
 
@@ -191,7 +191,7 @@ def test_order_of_columns_does_not_matter(xy, random):
 def test_same_seed_same_output(xy):
     X, y = xy
     first, again = (fast().fit(X, y) for _ in range(2))
-    assert np.array_equal(first.coef_, again.coef_)
+    assert np.array_equal(first.member_coef_, again.member_coef_)
     assert np.array_equal(first.predict_proba(X), again.predict_proba(X))
 
 
@@ -213,7 +213,7 @@ def test_bags_do_not_depend_on_the_table(data):
 def test_n_jobs_and_block_size_do_not_matter(model, data, monkeypatch):
     X, y = data
     parallel = small(n_jobs=2).fit(X, y)
-    assert np.array_equal(parallel.coef_, model.coef_)
+    assert np.array_equal(parallel.member_coef_, model.member_coef_)
     P = model.predict_proba(X)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 1000)
     assert len(list(parallel.member_scores(X))) > 5
@@ -246,7 +246,7 @@ def test_class_weight_equals_sample_weight(data):
     X, y = data
     by_class = small(class_weight={0: 1.0, 1: 3.0}).fit(X, y)
     by_record = small().fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
-    assert np.array_equal(by_class.coef_, by_record.coef_)
+    assert np.array_equal(by_class.member_coef_, by_record.member_coef_)
     assert np.array_equal(by_class.oob_proba_, by_record.oob_proba_)
 
 
@@ -256,7 +256,7 @@ def test_balanced_class_weight(data):
     X, y = X[keep], y[keep]
     factor = len(y) / (2 * np.bincount(y))
     named = small(class_weight={0: factor[0], 1: factor[1]}).fit(X, y)
-    assert np.array_equal(small(class_weight="balanced").fit(X, y).coef_, named.coef_)
+    assert np.array_equal(small(class_weight="balanced").fit(X, y).member_coef_, named.member_coef_)
 
 
 def test_weights_multiply_C(data):
@@ -264,13 +264,13 @@ def test_weights_multiply_C(data):
     doubled = small(Cs=[0.5, 1.0], tol=1e-6).fit(X, y, sample_weight=np.full(len(y), 2.0))
     plain = small(Cs=[1.0, 2.0], tol=1e-6).fit(X, y)
     assert np.array_equal(doubled.counts_, plain.counts_)
-    np.testing.assert_allclose(doubled.coef_, plain.coef_, atol=2e-3)
+    np.testing.assert_allclose(doubled.member_coef_, plain.member_coef_, atol=2e-3)
 
 
 def test_a_scalar_weight_is_taken(data):
     X, y = data
     ones = small().fit(X, y, sample_weight=np.ones(len(y)))
-    assert np.array_equal(small().fit(X, y, sample_weight=1.0).coef_, ones.coef_)
+    assert np.array_equal(small().fit(X, y, sample_weight=1.0).member_coef_, ones.member_coef_)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
@@ -307,8 +307,8 @@ def test_grid_of_gammas(data):
     assert np.array_equal(model.vote_shares(X)[place], alone.vote_shares(X))
     assert np.array_equal(model.reliability_[place], alone.reliability_)
     with pytest.raises(AttributeError, match="only available with kernel='linear'"):
-        _ = model.coef_
-    assert not hasattr(model, "coef_")
+        _ = model.member_coef_
+    assert not hasattr(model, "member_coef_")
 
 
 @pytest.mark.parametrize("name", ["linear", "rbf"])
@@ -378,7 +378,7 @@ def test_pandas_polars_sparse_and_lists_are_the_same(model, data):
     dense = small(tol=1e-6).fit(X, y)
     for container in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
         fitted = small(tol=1e-6).fit(container(X), y)
-        np.testing.assert_allclose(fitted.coef_, dense.coef_, atol=2e-3)
+        np.testing.assert_allclose(fitted.member_coef_, dense.member_coef_, atol=2e-3)
         np.testing.assert_allclose(fitted.predict_proba(container(X)), dense.predict_proba(X))
 
 
@@ -394,14 +394,14 @@ def test_not_fitted():
     for method in ("predict", "predict_proba", "vote_shares", "member_scores"):
         with pytest.raises(NotFittedError):
             getattr(small(), method)(np.zeros((2, 2)))
-    assert not hasattr(small(), "coef_")
+    assert not hasattr(small(), "member_coef_")
 
 
 def test_pickle_and_clone(model, data):
     X, _ = data
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.predict_proba(X), model.predict_proba(X))
-    assert np.array_equal(copy.coef_, model.coef_)
+    assert np.array_equal(copy.member_coef_, model.member_coef_)
     fresh = clone(model)
     assert fresh.get_params() == model.get_params()
     assert not hasattr(fresh, "counts_")
@@ -430,7 +430,7 @@ def test_sample_weight_is_routed(data):
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         routed = make_pipeline(scaler, member).fit(X, y, sample_weight=weight)
     direct = small(Cs=[1.0]).fit(StandardScaler().fit_transform(X), y, sample_weight=weight)
-    assert np.array_equal(routed[-1].coef_, direct.coef_)
+    assert np.array_equal(routed[-1].member_coef_, direct.member_coef_)
 
 
 def test_fit_leaves_its_input_alone(data):
@@ -598,4 +598,4 @@ def test_class_and_sample_weights_multiply(data):
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     both = small(class_weight={0: 1.0, 1: 3.0}).fit(X, y, sample_weight=weight)
     product = small().fit(X, y, sample_weight=weight * np.where(y == 1, 3.0, 1.0))
-    assert np.array_equal(both.coef_, product.coef_)
+    assert np.array_equal(both.member_coef_, product.member_coef_)

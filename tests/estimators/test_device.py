@@ -31,7 +31,7 @@ def data():
 
 
 ATTRIBUTES = (
-    "coef_",
+    "member_coef_",
     "intercept_",
     "duality_gap_",
     "counts_",
@@ -129,7 +129,7 @@ def test_constrained_members_of_large_tables(data, monkeypatch):
         P, Q = model.predict_proba(X)[:, 1], other.predict_proba(X)[:, 1]
         assert np.abs(P - Q).mean() <= 0.05
     # Strictly: every positive record of every bag has its margin.
-    scores = there[1].coef_ @ X[y == 1].T + there[1].intercept_[:, :, None]
+    scores = there[1].member_coef_ @ X[y == 1].T + there[1].intercept_[:, :, None]
     assert np.all(scores[:, there[1].counts_[:, y == 1] > 0] >= 1.0)
 
 

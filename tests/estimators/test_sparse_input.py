@@ -122,8 +122,8 @@ def test_flags_that_lie_are_not_believed():
     right = wrong.toarray()
     wrong.has_sorted_indices = wrong.has_canonical_format = True
     model = ESTIMATORS[0].fit(wrong, y)
-    coef = model.coef_.copy()
-    np.testing.assert_allclose(coef, model.fit(right, y).coef_, rtol=1e-6, atol=1e-9)
+    coef = model.member_coef_.copy()
+    np.testing.assert_allclose(coef, model.fit(right, y).member_coef_, rtol=1e-6, atol=1e-9)
 
 
 FUZZ = """

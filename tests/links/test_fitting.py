@@ -26,3 +26,15 @@ def test_logistic_regression_survives_scores_of_any_size():
     entropy = -(mean * np.log(mean) + (1 - mean) * np.log1p(-mean))
     assert constant == pytest.approx(5 * entropy)
     assert loss(scores[np.newaxis]) < constant
+
+
+@pytest.mark.parametrize("size", [1.0, 1e2, 1e4])
+def test_features_that_repeat_each_other_are_one(size):
+    """With an exactly singular Hessian, as of two hyperparameter values with the same scores."""
+    scores = size * np.repeat([0.0, 2.0], [20, 30])
+    positive = np.arange(50) % 3 == 0
+    (alone,), intercept = fit_logistic(scores[np.newaxis], positive)
+    both, shift = fit_logistic(np.array([scores, 2 * scores]), positive)
+    np.testing.assert_allclose(
+        both @ np.array([scores, 2 * scores]) + shift, alone * scores + intercept, atol=1e-6
+    )

@@ -20,6 +20,8 @@ from sklearn.preprocessing import (
 
 from svmproba import (
     BootstrapSVC,
+    RateFeatureSelector,
+    SelectedBootstrapSVC,
     to_onnx,
 )
 from svmproba.preparation.preprocessing import make_preprocessor
@@ -42,6 +44,7 @@ HOLES = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
         [MinMaxScaler(clip=True), MaxAbsScaler()],
         [RobustScaler(with_centering=False), RobustScaler()],
         [VarianceThreshold(), SelectKBest(k=4), FunctionTransformer(), "passthrough"],
+        [StandardScaler(), RateFeatureSelector(0.95, 0.95, random_state=0)],
         [make_pipeline(SimpleImputer(strategy="median"), StandardScaler())],
         [
             make_column_transformer(
@@ -55,6 +58,14 @@ def test_preparation(steps, assert_equal):
     has_imputer = "SimpleImputer" in repr(steps)
     rows, new = (HOLES, np.where(NEW > 2, np.nan, NEW)) if has_imputer else (X, NEW)
     assert_equal(make_pipeline(*steps, BootstrapSVC(**SMALL)).fit(rows, y), new)
+
+
+@pytest.mark.parametrize("calibration", [None, "platt"])
+def test_selection_inside_the_bags(calibration, assert_equal):
+    model = SelectedBootstrapSVC(
+        RateFeatureSelector(0.9, 0.9), calibration=calibration, **{**SMALL, "n_bootstraps": 20}
+    )
+    assert_equal(model.fit(X[:100], y[:100]), NEW)
 
 
 def mixed_table(n):

@@ -33,6 +33,8 @@ from svmproba import (
     ConstrainedSVC,
     PosteriorProbabilitySVC,
     ProbabilitySVC,
+    RateFeatureSelector,
+    SelectedBootstrapSVC,
     ThresholdBootstrapSVC,
     WeightedProbabilitySVC,
     load,
@@ -100,6 +102,19 @@ CASES = {
     "jackknife+": (ThresholdBootstrapSVC(0.9, guarantee="jackknife+", **SMALL), X, y),
     "split": (ThresholdBootstrapSVC(0.6, guarantee="split", confidence=0.6, **SMALL), X, y),
     "constrained": (ConstrainedBootstrapSVC(0.9, effort="fast", **SMALL), X, y),
+    "selected": (
+        SelectedBootstrapSVC(RateFeatureSelector(0.9, 0.9, costs={0: 2.0}), **SMALL),
+        X,
+        y,
+    ),
+    "selector": (
+        make_pipeline(
+            RateFeatureSelector(0.9, 0.9, costs={"b": 2.0}, n_bootstraps=5, random_state=0),
+            BootstrapSVC(**SMALL),
+        ),
+        FRAME[list("abcde")],
+        y,
+    ),
     "constrained one": (ConstrainedSVC(min_tpr=0.9, effort="fast", random_state=0), X, y),
     **{f"link {name}": (ProbabilitySVC(name, **ONE), X, y) for name in sorted(LINKS)},
     "splitter": (ProbabilitySVC(cv=StratifiedKFold(3), **ONE), X, y),
@@ -192,11 +207,28 @@ def test_everything_after_the_fit(model, saved):
         lambda m: m.score_interval(X[:9]),
         lambda m: m.decide(X, fn_cost=9.0),
         lambda m: m.vote_shares(X),
-        lambda m: m.coef_,
+        lambda m: m.member_coef_,
         lambda m: np.array(m.rate_curve()),
         lambda m: clone(m).fit(X, y).predict_proba(X),
     ):
         np.testing.assert_array_equal(ask(model), ask(again))
+
+
+def test_groups_and_thresholds_of_subgroups_come_back(path):
+    by = np.array(["f", "m"])[np.arange(len(y)) % 2]
+    model = BootstrapSVC(**SMALL).fit(X, y, groups=np.arange(len(y)) // 2)
+    for common in (True, False):
+        kept = model.with_rate(tpr=0.6, by=by, common_threshold=common)
+        save(kept, path)
+        again = load(path)
+        assert_same(kept, again)
+        np.testing.assert_array_equal(kept.predict(X, by=by), again.predict(X, by=by))
+        for ask in (
+            lambda m: m.with_rate(tpr=0.5, guarantee="oob", confidence=0.5).threshold_,
+            lambda m: m.with_rate(tpr=0.5, guarantee="jackknife+").predict(X),
+            lambda m: m.groups_,
+        ):
+            np.testing.assert_array_equal(ask(model), ask(again.with_calibration(None)))
 
 
 def test_sampling_intervals_come_back(path):

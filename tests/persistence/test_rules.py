@@ -18,6 +18,8 @@ from svmproba import (
     ConstrainedSVC,
     PosteriorProbabilitySVC,
     ProbabilitySVC,
+    RateFeatureSelector,
+    SelectedBootstrapSVC,
     ThresholdBootstrapSVC,
     WeightedProbabilitySVC,
     load,
@@ -65,7 +67,13 @@ MODELS = {
         .fit(pd.DataFrame(X, columns=list("abc")), y)
         .with_costs(fn_cost=5.0, fp_cost=1.0)
     ),
+    "groups": lambda: (
+        BootstrapSVC(**SMALL)
+        .fit(X, y, groups=np.arange(40) % 20)
+        .with_rate(tpr=0.5, by=np.arange(40) % 2, common_threshold=False)
+    ),
     "constrained": lambda: ConstrainedBootstrapSVC(0.7, effort="fast", **SMALL).fit(X, y),
+    "selected": lambda: SelectedBootstrapSVC(RateFeatureSelector(0.7, 0.7), **SMALL).fit(X, y),
     "constrained one": lambda: ConstrainedSVC(min_tpr=0.9, effort="fast").fit(X, y),
     "sampled": lambda: ProbabilitySVC("sollich", link_params=SOLLICH, **ONE).fit(X, y),
     "margin": lambda: ProbabilitySVC("sollich", link_params={"average": "frozen"}, **ONE).fit(X, y),
@@ -110,6 +118,10 @@ WRONG = {
     "oob_proba": [[0.5]],
     "calibrator": [1, {"SollichLink": {}}, {"PlattLink": {"A_": 1.0}}],
     "guarantee": [None, 1],
+    "groups": [[1], 3],
+    "subgroup_rates": [None, [], [[0, 1]]],
+    "separate": [None, 1],
+    "subgroup": [None, [0, 1]],
     "n_subsets_": [0, None],
     "subset_size_": [0, "9"],
     "held_out_": [[1]],
@@ -163,6 +175,7 @@ MAY = {
         for key in ("oob_scores", "oob_median", "oob_medians", "soft_labels_")
     },
     **{key: {"nan"} for key in ("reliability", "vote_proba", "oob_proba", "plus_", "minus_")},
+    **{key: {"nan"} for key in ("tpr", "fpr", "precision", "called")},
     **{f"curve {key}": {"nan"} for key in ("tpr", "tnr", "mse_plus", "mse_minus")},
     "gamma": {"nan"},
     "curve threshold": {"negative"},
@@ -178,6 +191,7 @@ MAY = {
             "intercept",
             "columns",
             "mean_columns",
+            "column_means",
             "_coef",
             "coef_",
             "centre_",
@@ -225,11 +239,15 @@ def walk(node, place=()):
             yield from walk(child, (*place, i))
 
 
-FIELDS = {cls.__name__: cls._fields for cls in (_rules.Members, _rules.RateCurve, _rules.Spread)}
+FIELDS = {
+    cls.__name__: cls._fields
+    for cls in (_rules.Members, _rules.RateCurve, _rules.Spread, _rules.SubgroupRates)
+}
 
 
 def params(kind):
-    cls = _rules.PARTS.get(kind) or next(c for c in _rules._MODELS if c.__name__ == kind)
+    known = {**_rules.PARTS, **{c.__name__: c for c in (*_rules._MODELS, RateFeatureSelector)}}
+    cls = known[kind]
     return (
         set() if kind in ("FeatureMap", "FittedEnsemble") else parameters(cls).keys() - {"n_terms"}
     )
@@ -299,9 +317,12 @@ def spoiled(array, name):
 
 
 MAY_BE_MISSING = {"feature_names_in_", "costs_", "n_subsets_", "subset_size_"}
-MAY_BE_MISSING |= {"n_terms"}
+MAY_BE_MISSING |= {"n_terms", "column_means", "groups", "subgroup_rates", "separate"}
 #: Shapes that are free: nothing else has the same size.
 FREE = {key: {"longer 0", "shorter 0"} for key in ("held_out_", "cv_scores_", "satisfied_")}
+#: Names of subgroups are any labels, and they are counted on other samples.
+FREE |= {key: {str(10**9)} for key in ("n_samples", "n_positive")}
+FREE |= {"groups": {"-1"}, "subgroup": {"-1", str(10**9), "type"}}
 
 
 def corruptions(tree, arrays):

@@ -28,8 +28,8 @@ def test_members_are_those_of_their_columns(table):
     X, y = scale(table[0]), table[1]
     selector = RateFeatureSelector(0.9, 0.85)
     model = SelectedBootstrapSVC(selector, Cs=[0.1, 1.0], n_bootstraps=12, random_state=0).fit(X, y)
-    assert model.coef_.shape == (2, 12, 8)
-    np.testing.assert_array_equal(model.coef_.any(axis=0), model.bag_support_)
+    assert model.member_coef_.shape == (2, 12, 8)
+    np.testing.assert_array_equal(model.member_coef_.any(axis=0), model.bag_support_)
     np.testing.assert_allclose(model.selection_frequency_, model.bag_support_.mean(axis=0))
     assert (model.duality_gap_ <= model.tol).all()
     # The same bags without a selection, fitted on the columns of one of them.
@@ -38,7 +38,10 @@ def test_members_are_those_of_their_columns(table):
     np.testing.assert_array_equal(plain.counts_, model.counts_)
     same = (model.bag_support_ == columns).all(axis=1)
     np.testing.assert_allclose(
-        model.coef_[:, same][:, :, columns], plain.coef_[:, same], rtol=0.02, atol=0.02
+        model.member_coef_[:, same][:, :, columns],
+        plain.member_coef_[:, same],
+        rtol=0.02,
+        atol=0.02,
     )
     assert model.oob_score_ > 0.85
     assert model.predict_proba(X).shape == (120, 2)
@@ -51,7 +54,7 @@ def test_the_votes_are_those_of_the_members(table):
     model = SelectedBootstrapSVC(
         selector, Cs=[1.0], n_bootstraps=30, class_weight=[None, "balanced"], random_state=0
     ).fit(X, y)
-    scores = np.einsum("tbp,np->tbn", model.coef_, X) + model.intercept_[:, :, np.newaxis]
+    scores = np.einsum("tbp,np->tbn", model.member_coef_, X) + model.intercept_[:, :, np.newaxis]
     np.testing.assert_allclose(model.vote_shares(X), (scores > 0).mean(axis=1), atol=1e-12)
     out = model.counts_ == 0
     votes = ((scores > 0) & out).sum(axis=1) / out.sum(axis=0)

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
+from svmproba.solvers import ensemble
 from svmproba.solvers import gram as gram_module
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import fit_features
@@ -190,3 +191,31 @@ def test_one_class_in_a_bag_and_samples_all_alike():
         fit = fit_ensemble(Gram.of_matrix(K), signs, np.tile(counts, (many, 1)), np.array([1.0]))
         assert fit.gap.max() <= 1e-3
         assert (fit.intercept[0, :2] * [1, -1] >= 1 - 1e-3).all()
+
+
+@pytest.mark.parametrize("scale", [2.0**-200, 2.0**200])
+def test_the_scale_of_a_kernel_matrix_changes_nothing(scale):
+    """(K s, C / s) has the multipliers of (K, C) divided by s, also where float32 has no K s."""
+    X, signs = samples(60)
+    K = Gram.of_samples(X, "rbf", **SHAPE)
+    K.complete()
+    counts, grid = np.random.default_rng(2).integers(0, 3, (20, 60)), np.array([0.5, 4.0])
+    fit = fit_ensemble(Gram.of_matrix(K.table), signs, counts, grid)
+    other = fit_ensemble(Gram.of_matrix(K.table * scale), signs, counts, grid / scale)
+    np.testing.assert_array_equal(other.coef * scale, fit.coef)
+    np.testing.assert_array_equal(other.intercept, fit.intercept)
+
+
+def test_kept_scores_are_those_of_the_members(monkeypatch):
+    X, signs = samples(70)
+    gram = Gram.of_samples(X, "rbf", **SHAPE)
+    counts, grid = np.random.default_rng(2).integers(0, 3, (30, 70)), np.array([0.5, 4.0])
+    fixed = (gram, signs, counts, grid)
+    fit = fit_ensemble(*fixed, keep_scores=True, n_jobs=1)
+    expected = fit.coef @ gram.table + fit.intercept[..., np.newaxis]
+    np.testing.assert_allclose(fit.scores, expected, atol=1e-11)
+    others = fit_ensemble(*fixed, keep_scores=True, n_jobs=2)
+    np.testing.assert_array_equal(others.scores, fit.scores)
+    assert fit_ensemble(*fixed).scores is None
+    monkeypatch.setattr(ensemble, "_KEPT_BYTES", 8 * 70 * 60 - 1)
+    assert fit_ensemble(*fixed, keep_scores=True).scores is None

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba._types import Bools, Floats
+from svmproba.bootstrap.contributions import column_means
 from svmproba.bootstrap.fitting.members import (
     Members,
     Training,
@@ -21,7 +22,9 @@ from svmproba.bootstrap.fitting.members import (
     member_vote_shares,
     score_blocks,
 )
+from svmproba.bootstrap.groups import one_of_each
 from svmproba.bootstrap.guarantee import jackknife_threshold
+from svmproba.bootstrap.subgroups import SubgroupRates
 from svmproba.bootstrap.summaries.blocks import map_blocks
 from svmproba.bootstrap.summaries.profile import (
     profile_records,
@@ -65,6 +68,10 @@ class FittedEnsemble:
     jackknife: tuple[int, float] | None = None  # sign of the class, guaranteed rate
     costs: dict[str, float] | None = None  # costs that decide
     guarantee: str = NO_GUARANTEE
+    groups: NDArray[np.int64] | None = None  # (n_samples,), -1 for weight 0; None: no groups
+    subgroup_rates: SubgroupRates | None = None  # where subgroups have a rate
+    separate: bool = False  # whether each of these decides at its own threshold
+    column_means: Floats | None = None  # (n_features,) of the samples, for linear members only
 
     @property
     def is_calibrated(self) -> bool:
@@ -91,6 +98,7 @@ def settle_ensemble(
     epsilon: float,
     n_redraws: int,
     places: NDArray[np.int64] | None,
+    groups: NDArray[np.int64] | None,
     spread: Callable[[NDArray[Any], float], NDArray[Any]],
     n_jobs: int | None,
     device: str,
@@ -100,10 +108,10 @@ def settle_ensemble(
     ``spread(values, fill)`` puts values (..., n) of these samples at their places among all samples
     given, and `fill` elsewhere. The result decides by vote shares, at one half.
     """
-    reliability = mean_reliability(training.reliability)
+    reliability, kept = mean_reliability(training.reliability), training.scores
     rho = weights(reliability, epsilon)
     P = mix_shares(out_of_bag_shares(training.twice_votes, counts), rho)
-    scales, thresholds = scales_and_thresholds(members, X, counts, n_jobs, device)
+    scales, thresholds = scales_and_thresholds(members, X, counts, n_jobs, device, kept)
     profile = profile_records(
         members,
         X,
@@ -113,10 +121,11 @@ def settle_ensemble(
         thresholds=thresholds,
         n_jobs=n_jobs,
         device=device,
+        kept=kept,
     )
     vote_proba = spread(P, np.nan)
     scales = scales_of_varying(scales, profile.mean)
-    spreads = out_of_bag_spreads(members, rho, scales, X, counts, n_jobs)
+    spreads = out_of_bag_spreads(members, rho, scales, X, counts, n_jobs, kept)
     return FittedEnsemble(
         members=members,
         thetas=thetas,
@@ -135,6 +144,8 @@ def settle_ensemble(
         vote_proba=vote_proba,
         vote_curve=rate_curve(thresholds, profile, positive),
         oob_proba=vote_proba,
+        groups=None if groups is None else spread(groups, -1),
+        column_means=column_means(members, X),
     )
 
 
@@ -178,14 +189,21 @@ def oob_levels(ensemble: FittedEnsemble) -> Floats:
 
 
 def own_scores(ensemble: FittedEnsemble) -> Floats:
-    """Score of each training sample over the bags without it, as jackknife+ compares them."""
+    """Score of each training sample over the bags without it, as jackknife+ compares them.
+
+    Where samples come in groups, one of each class decides for its group; the others are NaN.
+    """
     scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
     own: Floats = scaled.mean(axis=0)
+    if ensemble.groups is not None:
+        known = np.flatnonzero(~np.isnan(own))
+        chosen = known[one_of_each(2 * ensemble.groups[known] + ensemble.positive[known])]
+        own[np.setdiff1d(np.arange(len(own)), chosen)] = np.nan
     return own
 
 
-def oob_rates(ensemble: FittedEnsemble) -> Rates:
-    """Rates of the decisions out of bag; NaN where every theta has a threshold of its own."""
+def oob_decisions(ensemble: FittedEnsemble) -> tuple[Floats, Any]:
+    """Out-of-bag levels, and the threshold above which they are called positive."""
     if ensemble.jackknife is not None:
         levels = own_scores(ensemble)
         threshold: Any = jackknife_threshold(levels, ensemble.positive, *ensemble.jackknife)
@@ -194,8 +212,14 @@ def oob_rates(ensemble: FittedEnsemble) -> Rates:
         threshold = np.nextafter(ensemble.proba_threshold, -np.inf)
     else:
         levels, threshold = ensemble.oob_median, ensemble.threshold
+    return levels, threshold
+
+
+def oob_rates(ensemble: FittedEnsemble) -> Rates:
+    """Rates of the decisions out of bag; NaN where there are several thresholds."""
+    levels, threshold = oob_decisions(ensemble)
     known = ~np.isnan(levels)
-    if np.ndim(threshold) or not known.any():
+    if np.ndim(threshold) or ensemble.separate or not known.any():
         return Rates(np.nan, np.nan, np.nan)
     right = (levels[known] > threshold) == ensemble.positive[known]
     rates = rates_at_threshold(levels, ensemble.positive, float(threshold))

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,16 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from svmproba._types import Floats
+from svmproba.bootstrap.groups import averaged_level, one_of_each
 from svmproba.bootstrap.summaries.blocks import row_blocks
 
 KINDS = (None, "split", "oob", "jackknife+")
+
+#: How groups of samples decide on a threshold, by the name of the subsampling.
+HOW_OF_GROUPS = {
+    "single": ", by one sample drawn from each",
+    "repeated": ", by the averaged p-values of all draws of one sample from each",
+}
 
 # 1 - 0.9 is not 0.1: an equality that holds on paper must not be lost to rounding.
 _ROUNDING = 1 + 1e-12
@@ -52,31 +60,56 @@ def order_statistic(n: int, rate: float, confidence: float) -> int:
     return bisect_right(range(n), delta, key=lambda j: float(bdtr(j, n, 1 - rate)))
 
 
-def samples_needed(rate: float, confidence: float) -> int:
-    r"""Fewest samples of a class that a guarantee needs, :math:`\lceil\ln\delta/\ln\tau\rceil`."""
+def samples_needed(
+    rate: float, confidence: float, subsampling: str = "single", groups: object = None
+) -> int:
+    r"""Fewest samples of a class that a guarantee needs, :math:`\lceil\ln\delta/\ln\tau\rceil`.
+
+    With groups, groups that have one; repeated subsampling halves :math:`\delta`.
+    """
     check_share("rate", rate)
     check_share("confidence", confidence)
-    return max(1, math.ceil(math.log((1 - confidence) * _ROUNDING) / math.log(rate)))
+    delta = (1 - confidence) * _ROUNDING
+    if groups is not None and subsampling == "repeated":
+        delta /= 2
+    return max(1, math.ceil(math.log(delta) / math.log(rate)))
 
 
 def guaranteed_level(
-    levels: Floats, rate: float, confidence: float, name: str = "positive"
+    levels: Floats,
+    rate: float,
+    confidence: float,
+    name: str = "positive",
+    *,
+    groups: NDArray[np.int64] | None = None,
+    subsampling: str = "single",
 ) -> float:
     """Threshold at which a class keeps its rate with confidence: the level of `order_statistic`.
 
     A level is any number that orders the samples, negated for the negative class; NaN is left out.
     A sample keeps its class where its level is at least the threshold. The guarantee is exact for
     independent samples that had no part in the fit; too few of them (of the class `name`) are an
-    error.
+    error. With `groups` it is exact for independent groups, see `svmproba.bootstrap.groups`.
     """
-    known = levels[~np.isnan(levels)]
-    k = order_statistic(len(known), rate, confidence)
-    if k == 0:
+    known = ~np.isnan(levels)
+    levels, unit = levels[known], f"{name} samples"
+    if groups is not None:
+        groups, unit = groups[known], f"groups with {name} samples"
+        if subsampling == "repeated" and len(levels):
+            delta = (1 - confidence) * _ROUNDING
+            level = averaged_level(levels, groups, rate, delta)
+            if level is not None:
+                return level
+        judges = one_of_each(groups)
+        levels = levels[judges]
+    k = order_statistic(len(levels), rate, confidence)
+    needed = samples_needed(rate, confidence, subsampling, groups)
+    if len(levels) < needed:
         raise ValueError(
-            f"A rate of {rate:g} with confidence {confidence:g} needs at least "
-            f"{samples_needed(rate, confidence)} {name} samples, got {len(known)}."
+            f"A rate of {rate:g} with confidence {confidence:g} needs at least {needed} {unit}, "
+            f"got {len(levels)}."
         )
-    return float(np.partition(known, k - 1)[k - 1])
+    return float(np.partition(levels, k - 1)[k - 1])
 
 
 def bag_scores(scores: Floats, spread: Floats) -> Floats:
@@ -160,39 +193,67 @@ def state_guarantee(
     confidence: float,
     n: int,
     label: Any = None,
+    *,
+    subsampling: str | None = None,
+    subgroups: Mapping[Any, int] | None = None,
 ) -> str:
-    """Say in one sentence what n samples of a class guarantee, and under which assumption."""
-    check_kind(kind)
+    """Say in one sentence what n samples of a class guarantee, and under which assumption.
+
+    With `subsampling`, n are groups of samples. `subgroups` tells how many of them every subgroup
+    has for which the rate is guaranteed.
+    """
+    if kind != "cross-fit":  # which `RateGuarantee` has
+        check_kind(kind)
     side = {"tpr": "the positive class", "tnr": "the negative class"}[rate_name]
-    group = f"samples of {side}" if label is None else f"samples of class {label!r}"
+    of_class = f"of {side}" if label is None else f"of class {label!r}"
     share, missed, sure = f"{100 * rate:.6g} %", 100 * (1 - rate), f"{100 * confidence:.6g} %"
-    same = "provided that these and future samples are drawn independently from the same population"
+    number, each, listed = f"{n} ", "", ""
+    if subgroups is not None:
+        number, each = "", f" in each of {len(subgroups)} subgroups at the same time"
+        listed = f" ({', '.join(f'{count} of {name!r}' for name, count in subgroups.items())})"
     if kind is None:
         return (
-            f"No guarantee: at the threshold at least {share} of the {n} {group} at hand are "
-            f"recognised; the rate among future samples may be higher or lower."
+            f"No guarantee: at the threshold at least {share} of the {number}samples {of_class} at "
+            f"hand are recognised{each}{listed}; the rate among future samples may be higher or "
+            f"lower."
         )
+    drawn, future, how = "samples", f"of future samples {of_class}", ""
+    wish = f"at least {share} of all future samples {of_class} will be recognised as such"
+    held, trained = "samples of that class", "training samples of that class"
+    if subsampling is not None:
+        drawn, future = "groups", f"of random samples {of_class} of random future groups"
+        wish = (
+            f"a random sample {of_class} of a random future group will be recognised as such with "
+            f"probability at least {share}, whatever the size of the group"
+        )
+        held, trained = "groups with such samples", "training groups with such samples"
+        how = HOW_OF_GROUPS[subsampling]
+    same = f"provided that these and future {drawn} are drawn independently from the same"
+    same += " population"
     if kind == "jackknife+":
         return (
             f"On average over training sets, and so not for this model in particular, at most "
-            f"{min(100, 2 * missed):.6g} % of future {group} will be missed, in practice about "
-            f"{missed:.6g} %; this rests on the {n} training samples of that class, {same}."
+            f"{min(100, 2 * missed):.6g} % {future} will be missed, in practice about "
+            f"{missed:.6g} %; this rests on the {number}{trained}{how}, {same}."
         )
-    if kind == "oob":
+    if kind in ("oob", "cross-fit"):
+        judges = "the members that were" if kind == "oob" else "classifiers that were"
         return (
-            f"Approximately, with confidence {sure}, at least {share} of all future {group} will "
-            f"be recognised as such; this is estimated from the {n} training samples of that "
-            f"class by the members that were not trained on them, {same}, and not proven."
+            f"Approximately, with confidence {sure}, {wish}{each}; this is estimated from "
+            f"the {number}{trained}{listed}{how} by {judges} not trained on them, "
+            f"{same}, and not proven."
         )
     return (
-        f"With confidence {sure}, at least {share} of all future {group} will be recognised as "
-        f"such; this is proven from {n} samples of that class that were held out, {same}."
+        f"With confidence {sure}, {wish}{each}; this is proven from {number}{held} that were "
+        f"held out{listed}{how}, {same}."
     )
 
 
 def in_records(sentence: str) -> str:
     """Put a sentence into the words of the command line; labels, in quotes, stay as they are."""
-    return re.sub(r"""('[^']*'|"[^"]*")|\bsamples\b""", lambda m: m[1] or "records", sentence)
+    words = {"sample": "record", "samples": "records"}
+    pattern = r"""('[^']*'|"[^"]*")|\b(samples?)\b"""
+    return re.sub(pattern, lambda m: m[1] or words[m[2]], sentence)
 
 
 def check_kind(kind: str | None) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmproba._types import Bools, Floats
 from svmproba.bootstrap.guarantee import guaranteed_level
@@ -79,6 +80,8 @@ def threshold_for_rate(
     exceed: bool,
     confidence: float | None = None,
     hair: float = 0.0,
+    groups: NDArray[np.int64] | None = None,
+    subsampling: str = "single",
 ) -> float:
     """Threshold of the levels that gives a class its rate; a sample is called positive above it.
 
@@ -87,14 +90,22 @@ def threshold_for_rate(
     confidence, the rate is guaranteed on new samples, see `guaranteed_level`; else it is reached on
     these. The threshold keeps away from the sample that sets it by `hair` times the largest level.
     """
-    of_class = levels[(positive == (sign > 0)) & ~np.isnan(levels)]
+    judged = (positive == (sign > 0)) & ~np.isnan(levels)
+    of_class = levels[judged]
     name = "positive" if sign > 0 else "negative"
     if len(of_class) == 0:
         raise ValueError(f"A rate of {rate:g} needs {name} samples, and none can be judged.")
     if confidence is None:
         level = level_for_rate(sign * of_class, rate)
     else:
-        level = guaranteed_level(sign * of_class, rate, confidence, name)
+        level = guaranteed_level(
+            sign * of_class,
+            rate,
+            confidence,
+            name,
+            groups=None if groups is None else groups[judged],
+            subsampling=subsampling,
+        )
     # The next number on the far side keeps the sample of that level on the side of its class.
     threshold = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
     return sign * min(sign * threshold, sign * neutral) if exceed else threshold

@@ -30,6 +30,14 @@ Model = Annotated[str, typer.Argument(help="Model saved by svmproba fit.", show_
 Target = Annotated[str, typer.Option(help="Column of the labels.", show_default=False)]
 _LARGER = "Label of the class of interest. Default: the larger label."
 Positive = Annotated[str | None, typer.Option(help=_LARGER, show_default=False)]
+By = Annotated[
+    str | None,
+    _column_option("Column of subgroups: shows the rates in each; with a rate, each has it."),
+]
+Groups = Annotated[
+    str | None,
+    _column_option("Column of records that belong together, such as a patient; no attribute."),
+]
 Drop = Annotated[list[str] | None, _column_option("Columns to leave out, separated by commas.")]
 Numeric = Annotated[list[str] | None, _column_option("Columns to read as numbers.")]
 Categorical = Annotated[list[str] | None, _column_option("Columns to read as categories.")]

@@ -28,6 +28,7 @@ from svmproba.cli.input.roles import (
 )
 from svmproba.cli.input.tables import Chunk, TableFile, shorten
 from svmproba.estimators._costs import expected_cost
+from svmproba.evaluation.explanations import original_columns
 
 UNKNOWN, NOT_A_NUMBER = "unknown category", "not a number"
 #: Different cells of one column that are kept; the others are only counted.
@@ -103,6 +104,7 @@ class Scorer:
         confidence: float = 0.95,
         strict: bool = False,
         lenient: bool = False,
+        explain: int = 0,
     ) -> None:
         self._model, self._about, self._table = model, about, table
         self._keep = split_names(keep, table.columns)
@@ -115,6 +117,8 @@ class Scorer:
         self._costs = None if about["costs"] is None else Costs(**about["costs"])
         self._classes = list(model.classes_)
         self._known = known_categories(model)
+        self._groups = original_columns(model) if explain else []
+        self._n_reasons = min(explain, len(set(self._groups)))
         self._unseen: dict[tuple[str, str], UnseenCells] = {}
         self._check_columns()
         self.schema = self._make_schema()
@@ -126,6 +130,7 @@ class Scorer:
 
     def _check_columns(self) -> None:
         table, taken = self._table, {"probability", "low", "high", "decision", "expected_cost"}
+        taken |= {name for k in range(self._n_reasons) for name in reason_names(k)}
         check_needed([column.name for column in self._columns], table)
         for name in self._keep:
             if name not in table.columns:
@@ -142,6 +147,8 @@ class Scorer:
         fields.append(("decision", labels))
         if self._costs is not None:
             fields.append(("expected_cost", pa.float64()))
+        for k in range(self._n_reasons):
+            fields += zip(reason_names(k), (pa.string(), pa.float64()), strict=True)
         return pa.schema(fields)
 
     def score(self, chunk: Chunk) -> Any:
@@ -162,7 +169,20 @@ class Scorer:
         made.append(labels.take(pa.array(called.astype(np.int8))))
         if self._costs is not None:
             made.append(expected_cost(proba, called, self._costs.by_name()))
+        made += self._reasons(rows)
         return pa.record_batch(made, schema=self.schema)
+
+    def _reasons(self, rows: Any) -> list[Any]:
+        """Columns of largest contribution to the score, and these contributions."""
+        if not self._n_reasons:
+            return []
+        values, _, _, _, names = self._model[-1].contributions(rows, groups=self._groups)
+        order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, : self._n_reasons]
+        found: list[Any] = []
+        for places in order.T:
+            found.append(pa.array(names, pa.string()).take(pa.array(places)))
+            found.append(values[np.arange(len(values)), places])
+        return found
 
     def warn(self, messages: Messages) -> None:
         """Warn of cells that the model cannot use."""
@@ -233,6 +253,11 @@ class Scorer:
                     f"cells, such as {', '.join(map(repr, cells))}; it was fitted on "
                     f"{', '.join(map(repr, known))} (--lenient scores without the column)"
                 )
+
+
+def reason_names(k: int) -> tuple[str, str]:
+    """Names of the two columns of a reason, the strongest being number 0."""
+    return f"reason_{k + 1}", f"contribution_{k + 1}"
 
 
 def known_categories(model: Pipeline) -> dict[str, set[str]]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from svmproba._types import Bools
-from svmproba.bootstrap.fitting.bags import draw_held_out
+from svmproba.bootstrap.fitting.bags import draw_held_out, draw_held_out_groups
 from svmproba.cli.errors import InputError, Messages, visible
 from svmproba.cli.input.cells import to_words
 from svmproba.cli.input.columns import plan_columns
@@ -43,6 +43,8 @@ class Task:
     negative: Any
     plan: list[Column]
     held_out: NDArray[np.intp]  # places of records for a guarantee: nothing is learned from them
+    groups: NDArray[np.int64] | None = None  # (n,), numbers of the groups of records
+    by: NDArray[Any] | None = None  # (n,), subgroups, as text
 
     @property
     def kept(self) -> NDArray[np.intp]:
@@ -67,24 +69,44 @@ def load_task(
     positive: str | None = None,
     choices: ColumnChoices | None = None,
     held_out_share: float = 0.0,
+    held_out_class: bool = True,
+    groups: str | None = None,
+    by: str | None = None,
     seed: int = 0,
 ) -> Task:
     """Read a table and decide what its columns are.
 
     `positive` is the class of interest, by default the larger label. A share of either class,
-    drawn by `seed`, is held out, also from the decisions about columns.
+    drawn by `seed`, is held out, also from the decisions about columns; with the column `groups`,
+    a share of the groups that have the class of interest (`held_out_class`, else the other). That
+    column is no attribute, while `by`, the column of subgroups, remains one.
     """
-    check_column(target, table.columns, table.name, "--target")
+    given = {"--target": target, "--groups": groups, "--by": by}
+    named = {option: name for option, name in given.items() if name is not None}
+    for option, name in named.items():
+        check_column(name, table.columns, table.name, option)
+    if len(set(named.values())) < len(named):
+        raise InputError(f"{', '.join(named)} must be different columns")
     choices = (choices or ColumnChoices()).of_columns(table.columns, table.name)
     if target in choices.drop + choices.numeric + choices.categorical:
         raise InputError(f"column {target!r} is the target and cannot be an attribute")
+    if groups in choices.drop + choices.numeric + choices.categorical:
+        raise InputError(f"column {groups!r} is that of --groups and cannot be an attribute")
     whole = read_whole(table)
     labels = read_labels(whole, target, messages, positive)
     rows = np.flatnonzero(labels.present) + 1
-    attributes = whole.table.drop_columns([target]).filter(pa.array(labels.present))
+    others = [name for name in (target, groups) if name is not None]
+    attributes = whole.table.drop_columns(others).filter(pa.array(labels.present))
     called = labels.y == labels.positive
-    # The class of interest is drawn from first.
-    held_out = draw_held_out(~called, held_out_share, np.random.default_rng(seed))
+    codes = None
+    if groups is not None:
+        codes = np.unique(read_words(whole, groups, "--groups", rows), return_inverse=True)[1]
+    rng = np.random.default_rng(seed)
+    if codes is not None and held_out_share:
+        held_out = draw_held_out_groups(codes, called == held_out_class, held_out_share, rng)
+    else:
+        # The class of interest is drawn from first.
+        held_out = draw_held_out(~called, held_out_share, rng)
     kept = np.setdiff1d(np.arange(len(called)), held_out)
     plan = plan_columns(
         attributes.take(pa.array(kept)),
@@ -104,7 +126,21 @@ def load_task(
         labels.negative,
         plan,
         held_out,
+        codes,
+        None if by is None else read_words(whole, by, "--by", rows),
     )
+
+
+def read_words(whole: WholeTable, name: str, option: str, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """Read a column of labels as text, for records counted from 1; none may be missing."""
+    words = to_words(whole.table.column(name)).take(pa.array(rows - 1))
+    if words.null_count:
+        first = rows[int(np.argmin(np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))))]
+        raise InputError(
+            f"{option}: column {name!r} must have no empty cells, got {words.null_count}, the "
+            f"first in {whole.place(int(first))}: give such records a label of their own"
+        )
+    return np.asarray(words.to_pylist())
 
 
 def read_labels(whole: WholeTable, target: str, messages: Messages, positive: str | None) -> Labels:
@@ -157,12 +193,18 @@ def read_labelled(
     about: dict[str, Any],
     messages: Messages,
     frame: Callable[[Chunk], pd.DataFrame],
-) -> tuple[pd.DataFrame, NDArray[Any]]:
-    """Read the columns of a saved model, `frame` of each chunk, and the labels as it has them."""
+    by: str | None = None,
+) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any] | None]:
+    """Read the columns of a saved model, `frame` of each chunk, and the labels as it has them.
+
+    The last value are the labels in the column `by`; None without it.
+    """
+    if by is not None:
+        check_column(by, table.columns, table.name, "--by")
     target = about["target"]
     used = [column["name"] for column in about["columns"] if column["role"] != DROPPED]
     check_needed([*used, target], table)
-    whole = read_whole(table, [*used, target])
+    whole = read_whole(table, list(dict.fromkeys([*used, target, *([by] if by else [])])))
     words = to_words(whole.table.column(target))
     known = {str(label): label for label in (about["negative"], about["positive"])}
     foreign = [word for word in pc.unique(words.drop_null()).to_pylist() if word not in known]
@@ -176,7 +218,10 @@ def read_labelled(
     _warn_of_missing(whole, target, present, messages)
     y = np.array([known[word] for word in words.drop_null().to_pylist()])
     X = pd.concat([frame(chunk) for chunk in whole.chunks], ignore_index=True)
-    return X[present].reset_index(drop=True), y
+    subgroups = None
+    if by is not None:
+        subgroups = read_words(whole, by, "--by", np.flatnonzero(present) + 1)
+    return X[present].reset_index(drop=True), y, subgroups
 
 
 def tell_plan(plan: Sequence[Column], messages: Messages) -> None:

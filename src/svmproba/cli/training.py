@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from svmproba.cli.costs import Costs
@@ -83,19 +84,18 @@ def train(
         "random_state": seed,
     }
     rate: dict[str, Any] = {"guarantee": goal.guarantee, "confidence": goal.confidence}
-    if goal.wants_rate and goal.guarantee != "split":
+    if goal.wants_rate and goal.guarantee != "split" and task.by is None:
         svm: Any = ThresholdBootstrapSVC(goal.tpr, target_tnr=goal.tnr, **rate, **common)
     else:
         svm = BootstrapSVC(**common)
-    kept, held_out = task.kept, task.held_out
+    kept = task.kept
     columns = make_preprocessor(task.X)
     try:
         rows = columns.fit_transform(task.X.iloc[kept])
         with listening(advance) if advance is not None else nullcontext():
-            svm.fit(rows, task.y[kept])
-        if goal.wants_rate and goal.guarantee == "split":
-            held_rows = columns.transform(task.X.iloc[held_out])
-            svm = svm.with_rate(tpr=goal.tpr, tnr=goal.tnr, **rate, X=held_rows, y=task.y[held_out])
+            svm.fit(rows, task.y[kept], groups=_part(task.groups, kept))
+        if goal.wants_rate and not isinstance(svm, ThresholdBootstrapSVC):
+            svm = reach_rate(columns, svm, task, goal)
         elif goal.costs is not None and not goal.wants_rate:
             with warnings.catch_warnings():
                 # The command warns of vote shares itself, before the fit.
@@ -104,6 +104,22 @@ def train(
     except ValueError as error:
         raise InputError(in_options(str(error))) from error
     return Pipeline([("columns", columns), ("svm", svm)])
+
+
+def reach_rate(columns: Any, svm: Any, task: Task, goal: Goal, each: bool = True) -> Any:
+    """Move the threshold to where a fitted ensemble has its rate, in each subgroup or in all."""
+    wish: dict[str, Any] = {"tpr": goal.tpr, "tnr": goal.tnr, "guarantee": goal.guarantee}
+    places = task.kept
+    if goal.guarantee == "split":
+        places = task.held_out
+        wish |= {"X": columns.transform(task.X.iloc[places]), "y": task.y[places]}
+        wish |= {"groups": _part(task.groups, places)}
+    by = _part(task.by, places) if each else None
+    return svm.with_rate(confidence=goal.confidence, by=by, **wish)
+
+
+def _part(labels: NDArray[Any] | None, places: NDArray[np.intp]) -> NDArray[Any] | None:
+    return None if labels is None else labels[places]
 
 
 def n_families(task: Task, goal: Goal) -> int:

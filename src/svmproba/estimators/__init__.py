@@ -7,6 +7,7 @@ from svmproba.estimators._constrained_bootstrap_svc import ConstrainedBootstrapS
 from svmproba.estimators._constrained_svc import ConstrainedSVC
 from svmproba.estimators._posterior_probability_svc import PosteriorProbabilitySVC
 from svmproba.estimators._probability_svc import ProbabilitySVC
+from svmproba.estimators._rate_guarantee import RateGuarantee
 from svmproba.estimators._threshold_bootstrap_svc import ThresholdBootstrapSVC
 from svmproba.estimators._weighted_probability_svc import WeightedProbabilitySVC
 
@@ -26,6 +27,7 @@ __all__ = [
     "ConstrainedSVC",
     "PosteriorProbabilitySVC",
     "ProbabilitySVC",
+    "RateGuarantee",
     "ThresholdBootstrapSVC",
     "WeightedProbabilitySVC",
 ]

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
+from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitting.members import Members, Training, fit_members
-from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
+from svmproba.estimators._doubts import warn_of_bags, warn_of_classes, warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators.classes.calibration import with_class_calibration
+from svmproba.estimators.classes.setting import ClassSetting, fit_classes
 from svmproba.estimators.ensemble.calibration import with_calibration
 from svmproba.estimators.ensemble.classifier import EnsembleClassifier
 from svmproba.estimators.ensemble.little_bootstraps import fit_little, is_little
-from svmproba.estimators.ensemble.setting import Setting, set_up
+from svmproba.estimators.ensemble.setting import Checked, Setting, check_input, set_up
 from svmproba.estimators.input.parameters import stores_parameters
 
 
@@ -62,10 +65,15 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         The hyperparameter values, fields "C", "gamma" (NaN for kernels without it), "kernel" and
         "class_weight" (factor of the class of interest divided by that of the other class): by
         kernel, gamma and class weight in the order given, then by C.
-    coef_ : ndarray, shape (n_theta, n_bootstraps, n_features_in_)
+    member_coef_ : ndarray, shape (n_theta, n_bootstraps, n_features_in_)
         Coefficients, for the linear kernel only.
     intercept_ : ndarray, shape (n_theta, n_bootstraps)
         Intercepts.
+    mean_coef_ : ndarray, shape (n_features_in_,)
+        Coefficients of the mean score :math:`s(x)`, for the linear kernel only. With K > 2 classes
+        (K, n_features_in_), see `contributions`.
+    mean_intercept_ : float
+        Its intercept; with K > 2 classes an array of shape (K,).
     duality_gap_ : ndarray, shape (n_theta, n_bootstraps)
         Relative duality gap of every member, a bound on how far it is from the optimum.
     counts_ : ndarray of uint8, shape (n_bootstraps, n_samples)
@@ -101,6 +109,12 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     {costs_}
     guarantee_ : str
         What is guaranteed of the rates on new samples, in one sentence.
+    groups_ : ndarray of int, shape (n_samples,), or None
+        Numbers of the groups of the training samples, -1 for weight 0; None without groups.
+    subgroup_rates_ : SubgroupRates or None
+        Thresholds of the subgroups of `with_rate` and their price, arrays ``subgroup``,
+        ``threshold``, ``n_samples``, ``n_positive``, ``tpr``, ``fpr``, ``precision`` and ``called``
+        (share of the samples that are called positive), on the samples that set the thresholds.
     oob_records_ : ndarray of int, shape (n_held_out,), or None
         With ``resample="blb"``, the samples held out of all subsets: `counts_`, `oob_proba_` and
         all other attributes with one entry a sample are about them, in this order. None: they are
@@ -116,6 +130,10 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     `sample_weight` is a price, not a count: it multiplies C for its sample, and bags are drawn
     from the samples with positive weight, each with the same probability. A sample of weight 2
     therefore is not the same as two samples: two would be drawn independently.
+
+    With `groups` a bag draws groups, each with all of its samples, and a sample is out of bag where
+    its group is. Everything out of bag is then about new groups. Without them, out-of-bag rates are
+    too good where samples belong together, as visits of one patient do.
 
     There is no ``decision_function``: the label follows from the probability, and no single score
     has the same order as the vote shares. `member_scores` gives the scores of the members.
@@ -178,7 +196,11 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
 
     @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> BootstrapSVC:
         """Fit all members and weigh the hyperparameter values.
 
@@ -191,24 +213,35 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         y : array-like, shape (n_samples,)
             Labels, two classes with at least two samples each; of dask and partitioned as X if X
             is.
-        {sample_weight}
+        {sample_weight, groups}
 
         Returns
         -------
         self : BootstrapSVC
             Fitted estimator.
         """
-        self._fit(X, y, sample_weight, little=is_little(self))
+        self._fit(X, y, sample_weight, groups, little=is_little(self))
         return self
 
     def _fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, little: bool = False
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        little: bool = False,
     ) -> None:
         if little:
+            if groups is not None:
+                raise ValueError("groups must be None with resample='blb', which draws samples.")
             setting, members, training = fit_little(self, X, y, sample_weight)
             self.n_subsets_, self.subset_size_ = setting.subsets
         else:
-            setting = set_up(self, X, y, sample_weight)
+            checked = check_input(self, X, y, sample_weight, groups)
+            if checked.n_classes > 2:
+                self._fit_classes(checked)
+                return
+            setting = set_up(self, checked)
             data = setting.data
             members, training = fit_members(
                 data.X, data.positive, setting.counts, **setting.options
@@ -217,6 +250,22 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         warn_of_gaps(self.duality_gap_, self.tol, stacklevel=4)
         warn_of_bags(self.ensemble_, self.reliability)
         setting.progress.finish()
+
+    def _fit_classes(self, checked: Checked) -> None:
+        """Fit more than two classes."""
+        setting, ensemble = fit_classes(self, checked)
+        self._settle_classes(setting, ensemble)
+        warn_of_gaps(self.duality_gap_, self.tol, stacklevel=5)
+        setting.progress.finish()
+
+    def _settle_classes(self, setting: ClassSetting, ensemble: FittedClasses) -> None:
+        """Keep the labels and the ensemble of a fit of more than two classes."""
+        self._plus, self._present = -1, ensemble.present
+        self.classes_ = setting.samples.classes
+        if hasattr(self, "pos_label_"):  # of a fit to two classes
+            del self.pos_label_
+        self.ensemble_ = with_class_calibration(ensemble, self.calibration)
+        warn_of_classes(self.ensemble_, self.reliability)
 
     def _settle(self, setting: Setting, members: Members, training: Training) -> None:
         """Keep the labels and the ensemble of a fit."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 
 from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.fitting.constrained_members import FloorFit, fit_constrained_members
@@ -16,7 +17,7 @@ from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._floors import FLOORS, check_floor
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators.ensemble.setting import set_up
+from svmproba.estimators.ensemble.setting import check_input, set_up
 from svmproba.estimators.input.parameters import check_option, stores_parameters
 from svmproba.solvers.constrained.single import EFFORT
 
@@ -113,7 +114,11 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
     @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> ConstrainedBootstrapSVC:
         """Fit all members and weigh the hyperparameter values.
 
@@ -123,6 +128,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         sample_weight : array-like, shape (n_samples,), optional
             Multiplicity of each sample in the price and in the rates of a bag; a sample of weight
             0 counts as absent.
+        {groups}
 
         Returns
         -------
@@ -130,7 +136,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             Fitted estimator.
         """
         floors = {name: getattr(self, name) for name in FLOORS}
-        self._fit_floors([self], [floors], X, y, sample_weight)
+        self._fit_floors([self], [floors], X, y, sample_weight, groups)
         return self
 
     def fit_floors(
@@ -139,6 +145,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         y: ArrayLike,
         floors: Iterable[Mapping[str, float]],
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> list[ConstrainedBootstrapSVC]:
         """Fit one model for each of several floors at once, on the same bags.
 
@@ -146,7 +153,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, groups
             As in `fit`.
         floors : iterable of dict
             Floors ``min_tpr``, ``min_tnr``, ``min_accuracy`` of each model, best in increasing
@@ -166,7 +173,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             models.append(copy.copy(self).set_params(**({name: None for name in FLOORS} | wish)))
         if not models:
             raise ValueError("floors must name at least one floor.")
-        self._fit_floors(models, wishes, X, y, sample_weight)
+        self._fit_floors(models, wishes, X, y, sample_weight, groups)
         return models
 
     def _fit_floors(
@@ -176,10 +183,12 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
         floors = [[check_floor(name, wish.get(name)) for name in FLOORS] for wish in wishes]
-        setting = set_up(models[0], X, y, sample_weight, passes=2)
+        checked = check_input(models[0], X, y, sample_weight, groups)
+        setting = set_up(models[0], checked, passes=2)
         rng = setting.options["kernel"]["rng"]
         fits = fit_constrained_members(
             setting.data.X,
@@ -228,6 +237,12 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             names += [f"(C={theta['C']:g}{gamma}, bag {b})" for b in np.flatnonzero(here)]
         more = f" and {len(names) - most} more" if len(names) > most else ""
         return ", ".join(names[:most]) + more
+
+    def __sklearn_tags__(self) -> Tags:
+        """Two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def _summary(self) -> list[str]:
         return [*super()._summary(), self.summary_]

@@ -211,6 +211,8 @@ def ensemble_with_costs(ensemble: FittedEnsemble, costs: Mapping[str, float]) ->
         jackknife=None,
         oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
         guarantee=NO_GUARANTEE_BY_COSTS,
+        subgroup_rates=None,
+        separate=False,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitted import FittedEnsemble
 
 #: Range of the vote shares of all samples below which they are constant.
@@ -31,7 +32,13 @@ def warn_of_bags(ensemble: FittedEnsemble, reliability: str) -> None:
         warnings.warn(message, UserWarning, stacklevel=4)
 
 
-def _doubts_of(ensemble: FittedEnsemble, reliability: str) -> list[str]:
+def warn_of_classes(ensemble: FittedClasses, reliability: str) -> None:
+    """Warn of out-of-bag figures of several classes that do not exist."""
+    for message in _doubts_of_bags(ensemble, reliability):
+        warnings.warn(message, UserWarning, stacklevel=6)
+
+
+def _doubts_of_bags(ensemble: FittedEnsemble | FittedClasses, reliability: str) -> list[str]:
     found, n_bags = [], len(ensemble.counts)
     n_always_in = np.count_nonzero(ensemble.counts.all(axis=0))
     if n_always_in:
@@ -44,6 +51,11 @@ def _doubts_of(ensemble: FittedEnsemble, reliability: str) -> list[str]:
             f"reliability={reliability!r} is defined in none of the {n_bags} bags, so all "
             f"hyperparameter values weigh the same."
         )
+    return found
+
+
+def _doubts_of(ensemble: FittedEnsemble, reliability: str) -> list[str]:
+    found = _doubts_of_bags(ensemble, reliability)
     P = ensemble.vote_proba[~np.isnan(ensemble.vote_proba)]
     if ensemble.is_calibrated and np.isinf(ensemble.score_scales).all():
         found.append(

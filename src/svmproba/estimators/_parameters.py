@@ -123,6 +123,11 @@ OTHER_TEXTS = {
         Labels, two classes or more.""",
     "sample_weight": """array-like, shape (n_samples,), optional
         Factor on C for each sample; a sample of weight 0 counts as absent.""",
+    "groups": """array-like, shape (n_samples,), optional
+        Label of the group of each sample, such as a patient with several visits. Bags draw groups,
+        and a sample is out of bag where its group is.""",
+    "by": """array-like, shape (n_samples,), optional
+        Subgroup of each sample, for a model with a threshold for each; not used by others.""",
 }
 
 

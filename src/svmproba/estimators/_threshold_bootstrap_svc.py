@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_consistent_length
 
 from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.fitted import with_oob_votes
-from svmproba.bootstrap.fitting.bags import draw_held_out
+from svmproba.bootstrap.fitting.bags import draw_held_out, draw_held_out_groups
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.ensemble.rates import Target, check_target
+from svmproba.estimators.input.groups import check_groups
 from svmproba.estimators.input.parameters import (
     as_generator,
     check_number,
@@ -21,6 +22,7 @@ from svmproba.estimators.input.parameters import (
     stores_parameters,
 )
 from svmproba.estimators.input.samples import take_rows
+from svmproba.estimators.input.training_set import place_of_interest
 
 
 @document_parameters
@@ -65,8 +67,11 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         average over training sets.
     confidence : float, default=0.9
         Confidence of ``"split"`` and ``"oob"``.
+    subsampling : {"single", "repeated"}, default="single"
+        How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values of
+        all such draws, which do not hang on one draw and are more cautious.
     calibration_size : float, default=0.3
-        Share of either class held back with ``guarantee="split"``.
+        Share of either class held back with ``guarantee="split"``; with groups, of the groups.
     {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
     {pos_label, class_weight/ensemble, tol, n_components, device, n_jobs, random_state, verbose}
 
@@ -116,6 +121,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         exceed: bool = True,
         guarantee: str | None = None,
         confidence: float = 0.9,
+        subsampling: str = "single",
         calibration_size: float = 0.3,
         Cs: ArrayLike | None = None,
         kernel: str = "linear",
@@ -138,7 +144,11 @@ class ThresholdBootstrapSVC(BootstrapSVC):
 
     @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> ThresholdBootstrapSVC:
         """Fit all members, then set the threshold.
 
@@ -148,6 +158,10 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         sample_weight : array-like, shape (n_samples,), optional
             Factor on C for each sample; a sample of weight 0 counts as absent. The threshold treats
             all others alike.
+        groups : array-like, shape (n_samples,), optional
+            Label of the group of each sample, such as a patient with several visits. Bags draw
+            groups, ``guarantee="split"`` holds groups back, and what is guaranteed is the rate of a
+            random sample of a random new group.
 
         Returns
         -------
@@ -157,20 +171,25 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         target = self._check_target()
         self.held_out_ = None
         if target is None:
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, groups)
             return self
-        kept_X, kept_y, kept_weight, judges = X, y, sample_weight, (None, None)
+        kept_X, kept_y, kept_weight, kept_groups = X, y, sample_weight, groups
+        judges: tuple[Any, ...] = (None, None, None)
         if self.guarantee == "split":
             check_consistent_length(X, y)
-            self.held_out_, kept = self._split(np.asarray(y), sample_weight)
-            judges = take_rows(X, self.held_out_), take_rows(y, self.held_out_)
+            codes = check_groups(groups, len(np.asarray(y)))
+            self.held_out_, kept = self._split(np.asarray(y), sample_weight, codes, target.sign)
+            judges = take_rows(X, self.held_out_), take_rows(y, self.held_out_), None
             kept_X, kept_y = take_rows(X, kept), take_rows(y, kept)
             if sample_weight is not None:
                 kept_weight = take_rows(sample_weight, kept)
+            if codes is not None:
+                kept_groups, judges = codes[kept], (*judges[:2], codes[self.held_out_])
         elif self.tune_on == "train":
             present = present_places(len(np.asarray(y)), sample_weight)
-            judges = take_rows(X, present), take_rows(y, present)
-        self._fit(kept_X, kept_y, kept_weight)
+            judges = take_rows(X, present), take_rows(y, present), None
+        self._fit(kept_X, kept_y, kept_weight, kept_groups)
+        self._need_two("A rate")
         self.ensemble_ = self._at_rate(target, *judges)
         if not self._is_calibrated():
             self.ensemble_ = with_oob_votes(self.ensemble_, self._check_new(kept_X), self.n_jobs)
@@ -199,17 +218,29 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             exceed=self.exceed,
             guarantee=self.guarantee,
             confidence=self.confidence,
+            subsampling=self.subsampling,
             calibrated=self.calibration is not None,
             new_samples=self.guarantee == "split",
             prefix="target_",
         )
 
     def _split(
-        self, y: NDArray[Any], sample_weight: ArrayLike | None
+        self,
+        y: NDArray[Any],
+        sample_weight: ArrayLike | None,
+        groups: NDArray[np.int64] | None = None,
+        sign: int = 1,
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Places of the samples that are held out, and of the others."""
         present, rng = present_places(len(y), sample_weight), as_generator(self.random_state)
-        held = present[draw_held_out(y[present], self.calibration_size, rng)]
+        if groups is None:
+            held = present[draw_held_out(y[present], self.calibration_size, rng)]
+        else:
+            classes = np.unique(y[present])
+            plus = place_of_interest(classes, self.pos_label) if len(classes) == 2 else 0
+            judged = (y[present] == classes[plus]) == (sign > 0)
+            codes = np.unique(groups[present], return_inverse=True)[1]
+            held = present[draw_held_out_groups(codes, judged, self.calibration_size, rng)]
         return held, np.setdiff1d(np.arange(len(y)), held)
 
 

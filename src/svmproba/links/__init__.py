@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from svmproba.links._beta import BetaLink
 from svmproba.links._choose import fit_link
+from svmproba.links._class_scaling import ClassScaling
 from svmproba.links._coupling import couple
 from svmproba.links._isotonic import IsotonicLink
 from svmproba.links._platt import PlattLink
@@ -32,6 +33,7 @@ from svmproba.links.rivals._wahba import WahbaLink
 __all__ = [
     "AutoLink",
     "BetaLink",
+    "ClassScaling",
     "CosineLink",
     "CponLink",
     "GaussianLink",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from svmproba._types import Bools, Floats
@@ -70,7 +71,7 @@ def fit_logistic(
         hessian = (inner * (p * expit(-u))) @ inner.T + Q[np.ix_(free, free)]
         hessian[np.diag_indices(len(hessian))] += _JITTER
         direction = np.zeros(len(w))
-        direction[free] = -np.linalg.solve(hessian, gradient[free])
+        direction[free] = -_solved(hessian, gradient[free])
         step = 1.0
         while step >= _LEAST_STEP:
             new = np.maximum(w + step * direction, least)
@@ -82,6 +83,13 @@ def fit_logistic(
             break  # rounding errors leave nothing to gain
         w, value = new, new_value
     return w[:-1], float(w[-1])
+
+
+def _solved(hessian: Floats, gradient: Floats) -> NDArray[np.floating]:
+    try:
+        return np.linalg.solve(hessian, gradient)
+    except np.linalg.LinAlgError:  # features that repeat each other, too large for the jitter
+        return np.linalg.lstsq(hessian, gradient)[0]
 
 
 def _objective(table: Floats, t: Floats, Q: Floats, w: Floats) -> float:

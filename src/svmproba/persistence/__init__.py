@@ -47,9 +47,10 @@ def save(model: Any, path: FilePath, *, about: Any = None, overwrite: bool = Tru
     ----------
     model : estimator of svmproba or Pipeline
         Fitted. A :class:`~sklearn.pipeline.Pipeline` must end in an estimator of svmproba. Its
-        other steps may come from scikit-learn's modules compose, decomposition,
-        feature_selection, impute, kernel_approximation, preprocessing and random_projection, as
-        long as they hold no trees and no functions other than numpy's element-wise ones.
+        other steps may be a :class:`RateFeatureSelector` or come from scikit-learn's modules
+        compose, decomposition, feature_selection, impute, kernel_approximation, preprocessing and
+        random_projection, as long as they hold no trees and no functions other than numpy's
+        element-wise ones.
     path : str or path-like
         The file; its name usually ends in ``.svmproba``.
     about : JSON-serialisable, optional

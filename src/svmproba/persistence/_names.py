@@ -13,8 +13,10 @@ import numpy as np
 from svmproba import estimators, links
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.fitting.members import Members
+from svmproba.bootstrap.subgroups import SubgroupRates
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators.pairs.score_spread import Spread
+from svmproba.selection import RateFeatureSelector, SelectedBootstrapSVC
 from svmproba.solvers.features import FeatureMap
 
 _ESTIMATORS = (
@@ -41,7 +43,7 @@ _STEPS = {
     "random_projection": "GaussianRandomProjection SparseRandomProjection",
 }
 #: They may be parameters of an estimator of this package, too.
-SPLITTERS = _STEPS["model_selection"].split()
+SPLITTERS = [*_STEPS["model_selection"].split(), "RateFeatureSelector"]
 #: Scores of columns for SelectKBest and SelectPercentile.
 _SCORES = {"feature_selection": "chi2 f_classif mutual_info_classif"}
 _NUMBERS = (
@@ -50,8 +52,9 @@ _NUMBERS = (
 )
 
 MODELS: dict[str, type] = {name: getattr(estimators, name) for name in _ESTIMATORS.split()}
+MODELS["SelectedBootstrapSVC"] = SelectedBootstrapSVC
 LINKS: dict[str, type] = {name: getattr(links, name) for name in _LINKS.split()}
-TUPLES: dict[str, type] = {cls.__name__: cls for cls in (Members, RateCurve, Spread)}
+TUPLES: dict[str, type] = {cls.__name__: cls for cls in (Members, RateCurve, Spread, SubgroupRates)}
 #: Classes that only an estimator of this package may hold.
 PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap, "FittedEnsemble": FittedEnsemble}
 
@@ -59,7 +62,8 @@ PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap, "FittedEnsemble": F
 @cache
 def classes() -> dict[str, type]:
     """Classes of which a file may hold instances."""
-    return {**MODELS, **PARTS, **_sklearn(_STEPS)}
+    own = {"RateFeatureSelector": RateFeatureSelector}
+    return {**MODELS, **PARTS, **own, **_sklearn(_STEPS)}
 
 
 @cache

@@ -41,10 +41,10 @@ def to_onnx(
     Parameters
     ----------
     model : estimator or Pipeline
-        A :class:`BootstrapSVC`, :class:`ThresholdBootstrapSVC`, :class:`ConstrainedBootstrapSVC` or
-        two-class :class:`ProbabilitySVC`, any kernel, any threshold (of a rate or of
-        costs) and any calibration; not ``guarantee="jackknife+"``, which needs the bags. Links of
-        ProbabilitySVC: beta, isotonic, platt, venn_abers and wahba. A
+        A :class:`BootstrapSVC`, :class:`ThresholdBootstrapSVC`, :class:`ConstrainedBootstrapSVC`,
+        :class:`SelectedBootstrapSVC` or two-class :class:`ProbabilitySVC`, any kernel, any
+        threshold (of a rate or of costs) and any calibration; not ``guarantee="jackknife+"``, which
+        needs the bags. Links of ProbabilitySVC: beta, isotonic, platt, venn_abers and wahba. A
         :class:`~sklearn.pipeline.Pipeline` may begin with scalers, a SimpleImputer, a
         OneHotEncoder, a selection of columns or a ColumnTransformer of these; with other steps,
         export ``model[-1]`` alone.
@@ -129,6 +129,11 @@ def check_exportable(final: Any) -> None:
     check_is_fitted(final, "intercept_")
     if len(final.classes_) > 2:
         raise ValueError(f"only two classes can be exported to ONNX, got {len(final.classes_)}.")
+    if isinstance(final, BootstrapSVC) and final.ensemble_.separate:
+        raise ValueError(
+            "A model with separate thresholds for subgroups cannot be exported to ONNX; one with "
+            "common_threshold=True can."
+        )
     if isinstance(final, BootstrapSVC) and final.ensemble_.jackknife is not None:
         raise ValueError(
             "guarantee='jackknife+' compares every sample with all training samples and cannot be "

@@ -21,6 +21,7 @@ from sklearn.preprocessing import (
 
 from svmproba._sklearn_compat import input_places
 from svmproba.persistence._onnx_graph import Graph
+from svmproba.selection import RateFeatureSelector
 
 
 class Table(NamedTuple):
@@ -231,6 +232,7 @@ _GRAPHS: dict[type, Callable[[Graph, Any, Table], Table]] = {
     MinMaxScaler: _min_max,
     OneHotEncoder: _one_hot,
     Pipeline: _pipeline,
+    RateFeatureSelector: _selection,
     RobustScaler: _shift("center_", "scale_"),
     SelectKBest: _selection,
     SelectPercentile: _selection,

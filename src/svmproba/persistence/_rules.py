@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from svmproba import estimators as own
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.fitting.members import Members
+from svmproba.bootstrap.subgroups import SubgroupRates
 from svmproba.bootstrap.summaries.spread import is_read
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators.ensemble.setting import THETA
@@ -49,11 +50,13 @@ from svmproba.persistence._checks import (
 from svmproba.persistence._encoder_rules import check_encoder
 from svmproba.persistence._link_rules import CALIBRATORS, LINKS, PAIR_LINKS, link
 from svmproba.persistence._names import PARTS, parameters
+from svmproba.selection import SelectedBootstrapSVC
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import check_kernel
 
 #: More jobs would only exhaust the computer.
 _MOST_JOBS = 1024
+_SHARE = "in [0, 1] or NaN"
 
 
 def feature_map(value: Any, sizes: Sizes) -> None:
@@ -140,6 +143,25 @@ def curve(value: Any, sizes: Sizes) -> None:
     check_all(value._asdict(), checks | dict.fromkeys(RateCurve._fields[1:], shares), {**sizes})
 
 
+def groups(value: Any, sizes: Sizes) -> None:
+    """Check the numbers of the groups of samples; -1 stands for weight 0."""
+    array("i", "samples")(value, sizes)
+    refuse(value.min(initial=0) < -1 or value.max(initial=0) >= len(value), "are not groups")
+
+
+def subgroup_rates(value: Any, sizes: Sizes) -> None:
+    """Check the rates of subgroups; their names are distinct labels."""
+    kind(SubgroupRates)(value, sizes)
+    refuse(not isinstance(value.subgroup, np.ndarray), "is not an array")
+    check_shape(value.subgroup.shape, ("subgroups",), sizes)
+    distinct = len({*value.subgroup.tolist()})
+    refuse(not distinct or distinct < sizes["subgroups"], "must be distinct labels")
+    count, share = array("i", "subgroups", be="not negative"), floats("subgroups", be=_SHARE)
+    checks = {"threshold": floats("subgroups", be="numbers"), "n_samples": count}
+    checks |= {"n_positive": count} | dict.fromkeys(SubgroupRates._fields[4:], share)
+    check_all(value._asdict(), checks, sizes)
+
+
 def present(value: Any, sizes: Sizes) -> None:
     """Check the places of the samples that were fitted."""
     array("i", "present", be="increasing")(value, sizes)
@@ -196,6 +218,10 @@ _FITTED: dict[str, Check] = {
     "jackknife": maybe(jackknife),
     "costs": maybe(by_name(number())),
     "guarantee": kind(str),
+    "groups": Optional(maybe(groups)),
+    "subgroup_rates": Optional(maybe(subgroup_rates)),
+    "separate": Optional(kind(bool)),
+    "column_means": Optional(maybe(floats("features"))),
 }
 
 
@@ -240,6 +266,12 @@ _MODELS: dict[type, dict[str, Check]] = {
         "replaced_": array("b", "theta", "bags"),
         "summary_": kind(str),
     },
+    SelectedBootstrapSVC: {
+        **_ENSEMBLE,
+        "bag_support_": array("b", "bags", "features"),
+        "selection_frequency_": floats("features", be="in [0, 1]"),
+        "selection_limits_": floats(2, "features", be="in [0, 1]"),
+    },
     own.ConstrainedSVC: {
         **_MODEL,
         **_TWO,
@@ -277,19 +309,25 @@ _MODELS: dict[type, dict[str, Check]] = {
 }
 
 
+_OF_ENSEMBLES = parameters(own.BootstrapSVC)
+
+
 def check_object(cls: type, found: Mapping[str, Any]) -> None:
     """Refuse attributes, nested objects built, that an object of this class cannot have."""
     allowed = {**parameters(cls), **_MODELS.get(cls, {}), **LINKS.get(cls.__name__, {})}
     if cls in _MODELS or cls in PARTS.values():
         unknown = sorted(found.keys() - allowed.keys())
         refuse(unknown, f"has {unknown[:1]}, which a model file may not hold")
-    missing = sorted(_FITTED.keys() - found.keys()) if cls is FittedEnsemble else []
+    needed = {name for name, check in _FITTED.items() if not isinstance(check, Optional)}
+    missing = sorted(needed - found.keys()) if cls is FittedEnsemble else []
     refuse(missing, f"has no {missing[:1]}")
     # The next fit of a pipeline would read its cache with pickle.
     refuse(found.get("memory") is not None, f"is a {cls.__name__} with memory; set it to None")
     within(".n_jobs", maybe(whole(-_MOST_JOBS, _MOST_JOBS)), found.get("n_jobs"), {})
     if cls in _MODELS:
-        _check_model(cls, SimpleNamespace(**found))
+        # Parameters of the ensemble that a subclass fixes are no attributes of the model.
+        fixed = {name: value for name, value in vars(cls).items() if name in _OF_ENSEMBLES}
+        _check_model(cls, SimpleNamespace(**{**fixed, **found}))
     elif cls is OneHotEncoder and "categories_" in found:
         check_encoder(SimpleNamespace(**found))
 
@@ -308,6 +346,8 @@ def _check_model(cls: type, model: Any) -> None:
     wrong = list(dict.fromkeys(kernels)) != check_kernels(model.kernel)
     refuse(wrong, f"has kernel={model.kernel!r}, but feature maps of other kernels")
     if ensemble is not None:
+        wrong = getattr(ensemble, "separate", False) and ensemble.subgroup_rates is None
+        refuse(wrong, "has separate thresholds of no subgroups")
         of_theta = ensemble.thetas["kernel"].tolist()
         wrong = of_theta != [kernel for kernel in kernels for _ in range(sizes["Cs"])]
         refuse(wrong, "has thetas and feature maps of different kernels")

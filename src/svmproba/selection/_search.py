@@ -22,7 +22,7 @@ from svmproba.selection._weights import (
 )
 
 #: Selections that are extended at once, and those among their extensions that are improved.
-_BEAM, _TRIED = 3, 8
+_BEAM, _TRIED = 3, 16
 #: Starts of a search below the best cost.
 _STARTS = 4
 #: Groups up to which one search is enough.

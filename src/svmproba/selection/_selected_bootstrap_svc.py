@@ -16,7 +16,7 @@ from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.estimators import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators.ensemble.setting import Setting, set_up
+from svmproba.estimators.ensemble.setting import Setting, check_input, set_up
 from svmproba.estimators.input.parameters import stores_parameters
 from svmproba.selection._bags import select_in_bags
 from svmproba.selection._selector import FLOORS, RateFeatureSelector
@@ -69,6 +69,10 @@ class SelectedBootstrapSVC(BootstrapSVC):
     (20, 30)
     """
 
+    # What else the ensemble has as parameters is fixed.
+    kernel, gammas, degree, coef0 = "linear", "scale", 3, 0.0
+    resample, subset_exponent, n_components, device = "bootstrap", 0.7, None, "cpu"
+
     @stores_parameters
     def __init__(
         self,
@@ -85,25 +89,17 @@ class SelectedBootstrapSVC(BootstrapSVC):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            Cs,
-            n_bootstraps=n_bootstraps,
-            epsilon=epsilon,
-            reliability=reliability,
-            calibration=calibration,
-            pos_label=pos_label,
-            class_weight=class_weight,
-            tol=tol,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    ) -> None: ...
 
     def _fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, little: bool = False
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        little: bool = False,
     ) -> None:
-        setting = set_up(self, X, y, sample_weight)
+        setting = set_up(self, check_input(self, X, y, sample_weight, groups))
         self._choose(setting)
         members, training = _fit_chosen(setting, self.bag_support_)
         self._settle(setting, members, training)
@@ -139,8 +135,9 @@ class SelectedBootstrapSVC(BootstrapSVC):
         self.selection_limits_ = np.stack(clopper_pearson(hits, np.full(len(hits), len(support))))
 
     def __sklearn_tags__(self) -> Tags:
-        """Dense samples alone."""
+        """Dense samples of two classes alone."""
         tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = False
         return tags
 

@@ -27,14 +27,16 @@ class Ensemble(NamedTuple):
     gap: Floats  # (n_C, n_bags), relative duality gaps
     summed: Floats | None  # sum over the blocks of the tally's first result
     stacked: Floats | None  # the tally's second results joined along their last axis, the bags
+    scores: Floats | None = None  # (n_C, n_bags, n), on the training rows, if they are kept
 
 
 class Collector:
     """Joins the members of parts of the bags, which may come in any order."""
 
-    def __init__(self, n_grid: int, n_bags: int, d: int) -> None:
+    def __init__(self, n_grid: int, n_bags: int, d: int, n_kept: int = 0) -> None:
         self._coef = np.empty((n_grid, n_bags, d))
         self._intercept, self._gap = np.empty((2, n_grid, n_bags))
+        self._scores = np.empty((n_grid, n_bags, n_kept)) if n_kept else None
         self._summed: Floats | None = None
         self._stacked: dict[int, Floats] = {}
 
@@ -43,6 +45,8 @@ class Collector:
         place = slice(first, first + part.gap.shape[1])
         self._coef[:, place], self._intercept[:, place] = part.coef, part.intercept
         self._gap[:, place] = part.gap
+        if self._scores is not None and part.scores is not None:
+            self._scores[:, place] = part.scores
         if part.summed is not None and part.stacked is not None:
             self._summed = part.summed if self._summed is None else self._summed + part.summed
             self._stacked[first] = part.stacked
@@ -51,7 +55,8 @@ class Collector:
         """Return all members."""
         parts = [self._stacked[first] for first in sorted(self._stacked)]
         stacked = np.concatenate(parts, -1) if parts else None
-        return Ensemble(self._coef, self._intercept, self._gap, self._summed, stacked)
+        tallied = (self._summed, stacked)
+        return Ensemble(self._coef, self._intercept, self._gap, *tallied, self._scores)
 
 
 def solve_block(task: Task, counts: Any, stop: Any) -> Ensemble:
@@ -62,7 +67,7 @@ def solve_block(task: Task, counts: Any, stop: Any) -> Ensemble:
     coef = np.empty((size, n_grid, task.width))
     alphas, scores = np.empty((2, size, n_grid, n))
     space = METHODS[task.method].space(problem, task.width)
-    members = Collector(n_grid, n_bags, problem.d)
+    members = Collector(n_grid, n_bags, problem.d, task.n_kept)
     for first in range(0, n_bags, size):
         if stop[0]:
             break  # the result is not used
@@ -90,8 +95,9 @@ def _solve_portion(
         better = again_gap < gap[b]
         gap[b, better], scores[b, better] = again_gap[better], score[better]
         w[b, better], bias[b, better] = again_w[better], again_bias[better]
-    tallied = (None, None) if task.tally is None else task.tally(scores, counts)
-    return Ensemble(w.transpose(1, 0, 2), bias.T, gap.T, *tallied)
+    summed, stacked = (None, None) if task.tally is None else task.tally(scores, counts)
+    kept = scores.transpose(1, 0, 2) if task.n_kept else None
+    return Ensemble(w.transpose(1, 0, 2), bias.T, gap.T, summed, stacked, kept)
 
 
 def _polish(

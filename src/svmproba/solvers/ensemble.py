@@ -47,6 +47,8 @@ _SENT_SCORES = 2**22
 #: Bytes of dense rows up to which a copy is kept column by column: the certificates' products, of a
 #: dozen members at a time, take three quarters of the time then.
 _TURNED_BYTES = 2**26
+#: Bytes of scores on the training samples up to which they are returned.
+_KEPT_BYTES = 2**28
 
 
 def fit_ensemble(
@@ -62,6 +64,7 @@ def fit_ensemble(
     n_jobs: int | None = None,
     report: Callable[[int], None] | None = None,
     device: str = "cpu",
+    keep_scores: bool = False,
 ) -> Ensemble:
     """Fit the members of every bag for every C.
 
@@ -92,6 +95,9 @@ def fit_ensemble(
         See :func:`~svmproba.solvers.runtime.devices.resolve_device`. On another device than
         ``"cpu"``, `tally` gets tensors. Hard margins and rows of 400 columns or more stay on the
         CPU, with a warning unless the device is ``"auto"``.
+    keep_scores : bool, default=False
+        Return the scores of all members on the training samples of a kernel, if they take no more
+        than 256 MiB and were computed on the CPU. Other rows are scored sooner than read.
 
     Returns
     -------
@@ -102,6 +108,9 @@ def fit_ensemble(
     rows, mean = (rows, None) if isinstance(rows, Gram) else centred(rows)
     n_threads = effective_n_jobs(n_jobs)
     task = _make_task(rows, mean, signs, grid, weight, targets, tol, tally, n_threads)
+    n, n_members = len(signs), len(grid) * len(counts)
+    if keep_scores and isinstance(rows, Gram) and 8 * n * n_members <= _KEPT_BYTES:
+        task = task._replace(n_kept=n)
     stop = np.zeros(1, np.uint8)
     if torch_device is not None and _suits_device(task, counts, device):
         fit = _fit_on_device(task, counts, torch_device, report, stop)
@@ -146,7 +155,7 @@ def _fit_in_blocks(
 ) -> Ensemble:
     """Fit all bags on the CPU, in threads or wherever joblib sends them."""
     n_grid, (n_bags, n) = len(task.grid), counts.shape
-    members = Collector(n_grid, n_bags, task.problem.d)
+    members = Collector(n_grid, n_bags, task.problem.d, task.n_kept)
     size = _block_size(n, n_grid, n_bags, task.n_threads)
     pieces = [counts[first : first + size] for first in range(0, n_bags, size)]
     run = partial(_run_block, stop=stop, parent=os.getpid())

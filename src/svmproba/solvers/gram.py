@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from svmproba._types import Floats, Ints, Rows
 from svmproba.solvers.core.compiled import JIT, lean_entry
@@ -23,7 +24,8 @@ from svmproba.solvers.kernels import apply_kernel, kernel_diagonal, kernel_sides
 
 #: Memory for rows that were computed one block at a time.
 CACHE_BYTES = 2**31
-#: Columns of a row that are worked on at a time, so that sums stay in the first-level cache.
+#: Columns of a row that are worked on at a time: the sums of a grid of C stay in the first-level
+#: cache.
 _PART = 512
 #: Rows and columns that are computed at a time.
 _BLOCK = (128, 1024)
@@ -40,12 +42,15 @@ class Gram:
         The rows that are held.
     slot : int array of shape (n,)
         Where in the table the row of a sample is, -1 where it is not held.
+    unit : float
+        The power of two next above the diagonal: no entry of the matrix is larger.
     """
 
     def __init__(self, write: partial[None], diagonal: Floats) -> None:
         self._write = write
         self.diagonal = diagonal
         self.shape = (len(diagonal), len(diagonal))
+        self.unit = float(2.0 ** np.ceil(np.log2(np.abs(diagonal).max() or 1.0)))
         self.n_threads = 1
         self._forget()
 
@@ -68,14 +73,14 @@ class Gram:
         n = len(self.diagonal)
         self.table, self.slot = np.empty((0, n)), np.full(n, -1)
         self._owner, self._used, self._clock = np.empty(0, np.intp), np.empty(0, np.intp), 0
+        self._singles: NDArray[np.float32] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what another process computes sooner than it receives it."""
-        return {"_write": self._write, "diagonal": self.diagonal, "shape": self.shape}
+        return {"_write": self._write, "diagonal": self.diagonal}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, n_threads=1)
-        self._forget()
+        self.__init__(state["_write"], state["diagonal"])  # type: ignore[misc]
 
     @property
     def whole(self) -> bool:
@@ -93,6 +98,14 @@ class Gram:
             n = len(self.diagonal)
             self.table, self.slot = np.empty((n, n)), np.arange(n)
             self._fill(self.slot, self.slot)
+
+    def singles(self) -> NDArray[np.float32]:
+        """All entries divided by the unit, in float32."""
+        if self._singles is None:
+            self.complete()
+            self._singles = np.empty(self.shape, np.float32)
+            np.multiply(self.table, 1.0 / self.unit, out=self._singles, casting="same_kind")
+        return self._singles
 
     def hold(self, places: Ints) -> Ints:
         """Compute the rows of samples that are not held; gives the slots of all of them.
@@ -177,20 +190,22 @@ def _copy_values(K: Floats, places: Ints, part: slice, out: Floats) -> None:
 
 @njit(**JIT)
 def _add_part(table, slots, factors, out, first, last):
-    """Add four rows at a time: sums are read and written once for the four."""
+    """Add four rows at a time to all sums: these stay in the cache, and each row is read once."""
     n_rows = slots.shape[0]
     whole = n_rows - n_rows % 4
-    for k in range(out.shape[0]):
-        total, weight = out[k, first:last], factors[k]
-        for s in range(0, whole, 4):
+    for s in range(0, whole, 4):
+        row_a, row_b = table[slots[s], first:last], table[slots[s + 1], first:last]
+        row_c, row_d = table[slots[s + 2], first:last], table[slots[s + 3], first:last]
+        for k in range(out.shape[0]):
+            weight, total = factors[k], out[k, first:last]
             a, b, c, d = weight[s], weight[s + 1], weight[s + 2], weight[s + 3]
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-                row_a, row_b = table[slots[s], first:last], table[slots[s + 1], first:last]
-                row_c, row_d = table[slots[s + 2], first:last], table[slots[s + 3], first:last]
                 for j in range(last - first):
                     total[j] += a * row_a[j] + b * row_b[j] + c * row_c[j] + d * row_d[j]
-        for s in range(whole, n_rows):
-            a, row_a = weight[s], table[slots[s], first:last]
+    for s in range(whole, n_rows):
+        row_a = table[slots[s], first:last]
+        for k in range(out.shape[0]):
+            a, total = factors[k, s], out[k, first:last]
             for j in range(last - first):
                 total[j] += a * row_a[j]
 

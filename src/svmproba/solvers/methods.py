@@ -62,6 +62,7 @@ class Task(NamedTuple):
     gram: Any = None  #: `Gram` of the samples, or of wide rows; None: not needed
     method: str = ""  #: key of `METHODS`
     plan: Any = None  #: what the method learned
+    n_kept: int = 0  #: training samples whose scores are returned
 
 
 class Shape(NamedTuple):
@@ -178,7 +179,7 @@ def _prepare_smo(task: Task, counts: Any, stop: Any) -> Task:
     if gram is None:
         gram = Gram.of_matrix(row_products(task.rows, task.n_threads))
     gram.n_threads = task.n_threads
-    gram.complete()
+    gram.singles()
     return task._replace(gram=gram, width=1)
 
 
@@ -188,7 +189,8 @@ def _smo_space(problem: Problem, width: int) -> Any:
 
 def _solve_smo(task: Task, space: Any, base: Floats, stop: Any, out: Pair) -> None:
     assert task.gram is not None
-    fixed = (task.gram.table, task.problem.signs, task.problem.targets, space, base, task.grid)
+    kernel, problem = (task.gram.singles(), task.gram.unit), task.problem
+    fixed = (*kernel, problem.signs, problem.targets, space, base, task.grid)
     solve_pairs(*fixed, task.tol, stop, out[0][:, 0], out[1])
 
 

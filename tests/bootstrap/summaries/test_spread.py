@@ -10,6 +10,7 @@ from svmproba.bootstrap.summaries.blocks import BLOCK_BYTES
 from svmproba.bootstrap.summaries.spread import (
     deviations,
     family_mixtures,
+    mixture_scores,
     out_of_bag_spreads,
     score_ratios,
 )
@@ -42,7 +43,7 @@ def test_spread_over_the_bags_of_every_family(fitted):
     scores = member_scores(ensemble.members, X)
     out = ensemble.counts.T == 0
     mixtures = family_mixtures(ensemble.members, factors)
-    all_bags = deviations(mixtures, transformed(ensemble.members, X))
+    all_bags = deviations(mixture_scores(mixtures, transformed(ensemble.members, X)))
     np.testing.assert_allclose(all_bags, naive(scores, factors, np.ones_like(out)), rtol=1e-9)
     found = out_of_bag_spreads(ensemble.members, weights, scales, X, ensemble.counts, None)
     np.testing.assert_allclose(found, naive(scores, factors, out), rtol=1e-9)
@@ -64,7 +65,9 @@ def test_one_bag_has_no_deviation(fitted):
     mixtures = family_mixtures(ensemble.members, ensemble.weights)
     counted = np.zeros((len(X), 30), dtype=bool)
     counted[1:, 4] = True  # the first sample has none at all
-    assert np.all(deviations(mixtures, transformed(ensemble.members, X), counted) == 0)
+    assert np.all(
+        deviations(mixture_scores(mixtures, transformed(ensemble.members, X)), counted) == 0
+    )
 
 
 def test_ratios_are_bounded():

@@ -66,7 +66,7 @@ def test_the_same_seed_the_same_model(credit, fit, tmp_path):
     for name in ("a", "b"):
         fit(credit, tmp_path / f"{name}.svmproba", "--positive", "yes", "--seed", 5)
     a, b = (svmproba.load(tmp_path / f"{name}.svmproba") for name in ("a", "b"))
-    np.testing.assert_array_equal(a["svm"].coef_, b["svm"].coef_)
+    np.testing.assert_array_equal(a["svm"].member_coef_, b["svm"].member_coef_)
 
 
 def test_standard_input(credit, fit, tmp_path):

@@ -15,6 +15,7 @@ import pytest
 import svmproba
 from svmproba.cli.commands import predict as module
 from svmproba.cli.input import csv_blocks
+from svmproba.evaluation import explain
 
 
 def test_probabilities_are_those_of_python(predict, model, new_customers, tmp_path):
@@ -153,3 +154,31 @@ def test_whole_number_labels_and_a_rate(fit, invoke, credit, new_customers, tmp_
     assert scored.schema.field("decision").type == pa.int64()
     pipeline = svmproba.load(tmp_path / "m.svmproba")
     assert scored["decision"].to_pylist() == pipeline.predict(pd.read_csv(new_customers)).tolist()
+
+
+def test_reasons_are_the_columns_of_the_table(predict, model, new_customers, tmp_path):
+    out = tmp_path / "scored.csv"
+    assert predict(new_customers, "--explain", 2, "--out", out).exit_code == 0
+    scored = pd.read_csv(out)
+    names = ["reason_1", "contribution_1", "reason_2", "contribution_2"]
+    assert list(scored.columns)[-4:] == names
+    found = explain(svmproba.load(model), pd.read_csv(new_customers))
+    order = np.argsort(-np.abs(found.values), axis=1)
+    for k in range(2):
+        assert scored[names[2 * k]].tolist() == [found.names[j] for j in order[:, k]]
+        largest = np.take_along_axis(found.values, order, axis=1)[:, k]
+        np.testing.assert_allclose(scored[names[2 * k + 1]], largest, rtol=1e-9)
+    assert set(scored["reason_1"]) <= {"age", "income", "amount", "home"}
+    # There are no more reasons than columns.
+    all_of_them = pd.read_csv(io.StringIO(predict(new_customers, "--explain", 99).stdout))
+    assert list(all_of_them.columns)[-1] == "contribution_4"
+
+
+def test_reasons_that_cannot_be_given(predict, invoke, fit, credit, new_customers, tmp_path):
+    done = predict(new_customers, "--explain", -1)
+    assert (done.exit_code, "--explain must be at least 0; got -1" in done.stderr) == (2, True)
+    path = tmp_path / "rbf.svmproba"
+    assert fit(credit, path, "--kernel", "rbf").exit_code == 0
+    done = invoke("predict", path, new_customers, "--explain", 3)
+    assert done.exit_code == 2
+    assert "--explain needs a model with --kernel linear" in done.stderr

@@ -190,8 +190,8 @@ def test_what_was_decided_at_the_fit_holds_at_predict(
     new = pd.read_csv(new_customers)
     dressed(new).to_csv(tmp_path / "dressed.csv", index=False)
     new.assign(amount=new["amount"] + 0.5).to_csv(tmp_path / "new.csv", index=False)
-    twin = svmproba.load(tmp_path / "plain.svmproba")["svm"].coef_
-    np.testing.assert_array_equal(svmproba.load(priced)["svm"].coef_, twin)
+    twin = svmproba.load(tmp_path / "plain.svmproba")["svm"].member_coef_
+    np.testing.assert_array_equal(svmproba.load(priced)["svm"].member_coef_, twin)
     mine = invoke("predict", priced, tmp_path / "dressed.csv")
     other = invoke("predict", tmp_path / "plain.svmproba", tmp_path / "new.csv")
     assert mine.exit_code == 0, mine.output

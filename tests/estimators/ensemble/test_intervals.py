@@ -38,7 +38,7 @@ def models(data):
 
 
 def all_scores(model, X):
-    return model.coef_ @ X.T + model.intercept_[:, :, np.newaxis]
+    return model.member_coef_ @ X.T + model.intercept_[:, :, np.newaxis]
 
 
 # Calibration
@@ -159,7 +159,7 @@ def test_like_records_have_like_intervals_with_few_bags():
     """Records on a line, neighbours all but equal: no interval jumps, or holds most of [0, 1]."""
     X, y = make_classification(800, 4, n_informative=3, n_redundant=0, flip_y=0.1, random_state=0)
     model = BootstrapSVC([0.5], n_bootstraps=50, calibration="platt", random_state=0).fit(X, y)
-    line = np.linspace(-1, 1, 200)[:, np.newaxis] * model.coef_.mean(axis=(0, 1))
+    line = np.linspace(-1, 1, 200)[:, np.newaxis] * model.member_coef_.mean(axis=(0, 1))
     with pytest.warns(UserWarning, match="could not be estimated"):
         lower, upper = model.predict_proba_interval(line).T
     widths = upper - lower

@@ -81,7 +81,7 @@ def test_everything_out_of_bag_works(fitted):
 
 def test_result_does_not_depend_on_the_jobs(fitted):
     again = clone(fitted).set_params(n_jobs=2).fit(*table())
-    np.testing.assert_array_equal(again.coef_, fitted.coef_)
+    np.testing.assert_array_equal(again.member_coef_, fitted.member_coef_)
     np.testing.assert_array_equal(again.oob_proba_, fitted.oob_proba_)
 
 
@@ -133,7 +133,7 @@ def test_partitions_do_not_change_the_result(da, lazy, fitted, monkeypatch):
             patch.setattr(da.Array, name, collect)
         model = little().fit(*lazy)
         lazy_P, lazy_labels = model.predict_proba(lazy[0]), model.predict(lazy[0])
-    for name in ("coef_", "oob_proba_", "oob_records_", "reliability_"):
+    for name in ("member_coef_", "oob_proba_", "oob_records_", "reliability_"):
         np.testing.assert_array_equal(getattr(model, name), getattr(fitted, name))
     X, _ = table()
     assert lazy_P.shape == (N, 2)
@@ -173,7 +173,7 @@ def test_data_frames(da, fitted):
     parts = dd.from_pandas(frame, npartitions=5)
     model = little(class_weight="balanced").fit(parts[list("abcd")], parts["label"])
     known = little(class_weight="balanced").fit(frame[list("abcd")], frame["label"])
-    np.testing.assert_array_equal(model.coef_, known.coef_)
+    np.testing.assert_array_equal(model.member_coef_, known.member_coef_)
     assert model.feature_names_in_.tolist() == list("abcd")
     P = model.predict_proba(parts[list("abcd")])
     np.testing.assert_array_equal(P.compute(), known.predict_proba(frame[list("abcd")]))
@@ -193,7 +193,7 @@ def test_files(fitted, tmp_path):
         frame.to_parquet(tmp_path / f"{k}.parquet")
     frame = dd.read_parquet(tmp_path)
     model = little().fit(frame[list("abcd")], frame["label"])
-    np.testing.assert_array_equal(model.coef_, fitted.coef_)
+    np.testing.assert_array_equal(model.member_coef_, fitted.member_coef_)
     P = model.predict_proba(frame[list("abcd")])
     np.testing.assert_array_equal(P.compute(), fitted.predict_proba(X))
 
@@ -223,5 +223,5 @@ def test_empty_partitions(da, fitted):
     chunks = (0, 1000, 0, 3000)
     parts = da.from_array(X, chunks=((0, 1000, 0, 3000), 4)), da.from_array(y, chunks=(chunks,))
     model = little().fit(*parts)
-    np.testing.assert_array_equal(model.coef_, fitted.coef_)
+    np.testing.assert_array_equal(model.member_coef_, fitted.member_coef_)
     np.testing.assert_array_equal(model.predict(parts[0]).compute(), fitted.predict(X))

@@ -41,7 +41,7 @@ def calibrated(data):
 
 def out_of_bag_shares(model, X, threshold):
     """P_t(+|x) of every training record over the bags that left it out, from public arrays."""
-    scores = model.coef_ @ X.T + model.intercept_[:, :, np.newaxis]
+    scores = model.member_coef_ @ X.T + model.intercept_[:, :, np.newaxis]
     above = (scores > threshold) + 0.5 * (scores == threshold)
     left_out = model.counts_ == 0
     shares = (above * left_out).sum(axis=1) / left_out.sum(axis=0)
@@ -123,7 +123,7 @@ def test_a_threshold_for_each_theta_reaches_the_rate_in_each(model, data):
     X, y = data
     threshold = model.with_rate(tpr=0.95, per_theta=True)
     assert threshold.threshold_.shape == (3,)
-    scores = model.coef_ @ X.T + model.intercept_[:, :, np.newaxis]
+    scores = model.member_coef_ @ X.T + model.intercept_[:, :, np.newaxis]
     left_out = model.counts_ == 0
     for f, t in zip(scores, threshold.threshold_, strict=True):
         P = ((f > t) * left_out).sum(axis=0) / left_out.sum(axis=0)
@@ -222,7 +222,7 @@ def test_jackknife_rates_are_known_out_of_bag(model, calibrated, data, wish):
     for fitted in (model, calibrated):
         threshold = fitted.with_rate(guarantee="jackknife+", **wish)
         own = sign * (threshold.oob_scores_ / threshold.score_scales_[:, np.newaxis]).mean(axis=0)
-        scores = threshold.coef_ @ X.T + threshold.intercept_[:, :, np.newaxis]
+        scores = threshold.member_coef_ @ X.T + threshold.intercept_[:, :, np.newaxis]
         by_bag = sign * (scores / threshold.score_scales_[:, np.newaxis, np.newaxis]).mean(axis=0).T
         left_out, of_class = threshold.counts_.T == 0, y == (sign > 0)
         called = np.empty(len(y), dtype=bool)
@@ -385,7 +385,7 @@ def test_jackknife_labels_are_those_of_the_rule(model, calibrated, wish):
     (sign,) = (1 if name == "tpr" else -1 for name in wish)
     for fitted in (model, calibrated):
         threshold = fitted.with_rate(**wish, guarantee="jackknife+")
-        scores = np.moveaxis(fitted.coef_ @ X.T + fitted.intercept_[:, :, np.newaxis], 2, 0)
+        scores = np.moveaxis(fitted.member_coef_ @ X.T + fitted.intercept_[:, :, np.newaxis], 2, 0)
         own = (fitted.oob_scores_ / fitted.score_scales_[:, np.newaxis]).mean(axis=0)
         chosen = fitted.ensemble_.positive == (sign > 0)
         new = sign * bag_scores(scores, fitted.score_scales_)

@@ -79,14 +79,14 @@ def test_equal_entries_count_once(data):
 def test_linear_families_have_coefficients(data):
     X, y = data
     model = small(class_weight=[None, "balanced"]).fit(X, y)
-    assert model.coef_.shape == (4, 30, 5)
+    assert model.member_coef_.shape == (4, 30, 5)
     (scores,) = (scores for _, scores in model.member_scores(X))
     np.testing.assert_allclose(
-        scores, model.coef_ @ X.T + model.intercept_[:, :, np.newaxis], atol=1e-10
+        scores, model.member_coef_ @ X.T + model.intercept_[:, :, np.newaxis], atol=1e-10
     )
     mixed = small(kernel=["linear", "rbf"]).fit(X, y)
-    with pytest.raises(AttributeError, match="coef_ is only available with kernel='linear'"):
-        _ = mixed.coef_
+    with pytest.raises(AttributeError, match="member_coef_ is only available with kernel='linear'"):
+        _ = mixed.member_coef_
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,10 @@ def test_drivers_are_standardised_coefficients(ensemble, new_data):
     X, y = new_data
     found = report_figures(ensemble, X, y)["drivers"]
     by_bag = np.einsum(
-        "t,tbj,j->bj", ensemble.weights_ / ensemble.score_scales_, ensemble.coef_, X.std(axis=0)
+        "t,tbj,j->bj",
+        ensemble.weights_ / ensemble.score_scales_,
+        ensemble.member_coef_,
+        X.std(axis=0),
     )
     first = found["rows"][0]
     assert first["name"] == "column 1"
@@ -58,7 +61,7 @@ def test_coefficients_whose_interval_leaves_zero_out(data, new_data):
     new = np.hstack([new_data[0], rng.normal(size=(90, 23))])
     found = report_figures(model, new, new_data[1])["drivers"]
     weights = model.weights_ / model.score_scales_
-    by_bag = np.einsum("t,tbj,j->bj", weights, model.coef_, new.std(axis=0))
+    by_bag = np.einsum("t,tbj,j->bj", weights, model.member_coef_, new.std(axis=0))
     low, high = np.quantile(by_bag, [0.025, 0.975], axis=0)
     assert found["n_columns"] == 25
     assert 0 < found["n_sure"] == sum((low > 0) | (high < 0)) < 25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,30 +11,36 @@ from numpy.typing import NDArray
 
 def draw_bags(
     n_bootstraps: int,
-    positive: NDArray[np.bool_],
+    label: NDArray[Any],
     rng: np.random.Generator,
+    groups: NDArray[np.int64] | None = None,
     *,
+    classes: Sequence[Any] | None = None,
     max_redraws: int = 100,
 ) -> tuple[NDArray[np.uint8], int]:
-    r"""Draw bags :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` that hold both classes.
+    r"""Draw bags :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` that hold every class.
 
-    Gives the counts (n_bootstraps, n_samples), how often each sample was drawn into each bag, and
-    how many bags were drawn again because they lacked a class, `max_redraws` times at most for one.
+    Labels (n_samples,) are bools, or places among `classes`, which an error names. Gives the counts
+    (n_bootstraps, n_samples), how often each sample was drawn into each bag, and how many bags were
+    drawn again because they lacked a class, `max_redraws` times at most for one. With groups,
+    numbered from 0, bags are drawn from the n groups, each with all of its samples.
     """
-    n = len(positive)
-    plus, minus = np.flatnonzero(positive), np.flatnonzero(~positive)
-    counts = _draw(n_bootstraps, n, rng)
+    n = len(label)
+    of_classes = [np.flatnonzero(label == value) for value in np.unique(label)]
+    counts = _draw(n_bootstraps, n, rng, groups)
     n_redraws = 0
-    for b in np.flatnonzero(~(counts[:, plus].any(axis=1) & counts[:, minus].any(axis=1))):
+    for b in np.flatnonzero(~np.all([counts[:, own].any(axis=1) for own in of_classes], axis=0)):
         for _ in range(max_redraws):
             n_redraws += 1
-            counts[b] = _draw(1, n, rng)
-            if counts[b, plus].any() and counts[b, minus].any():
+            counts[b] = _draw(1, n, rng, groups)
+            if all(counts[b, own].any() for own in of_classes):
                 break
         else:
+            rarest = of_classes[int(np.argmin([len(own) for own in of_classes]))]
+            name = "" if classes is None else f" {classes[label[rarest[0]]]!r}"
             raise ValueError(
-                f"Bag {b} lacked a class {max_redraws + 1} times in a row: y has {len(plus)} "
-                f"positive and {len(minus)} negative samples, too few of one class to resample."
+                f"Bag {b} lacked a class {max_redraws + 1} times in a row: the rarest class{name} "
+                f"of y has {len(rarest)} of {n} samples, too few to resample."
             )
     return counts, n_redraws
 
@@ -47,8 +54,20 @@ def draw_held_out(y: NDArray[Any], share: float, rng: np.random.Generator) -> ND
     return np.sort(np.concatenate(chosen))
 
 
-def _draw(n_bags: int, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+def draw_held_out_groups(
+    groups: NDArray[np.int64], of_class: NDArray[np.bool_], share: float, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Places of all samples of a share of the groups that have a class, and of the others."""
+    has_class = np.bincount(groups, of_class) > 0
+    return np.flatnonzero(np.isin(groups, draw_held_out(has_class, share, rng)))
+
+
+def _draw(
+    n_bags: int, n: int, rng: np.random.Generator, groups: NDArray[np.int64] | None
+) -> NDArray[np.uint8]:
     """Draw some bags, whatever their classes."""
+    if groups is not None:
+        return _draw(n_bags, int(groups.max()) + 1, rng, None)[:, groups]
     # A count above 255 has a probability below 1/255!, so one byte is enough.
     counts = np.empty((n_bags, n), dtype=np.uint8)
     at_once = max(1, 2**20 // n)

@@ -157,13 +157,16 @@ def fit_little_members(
         )
         n_redraws += redrawn
         coef, intercept = recentre(coef, bags), recentre(intercept, bags)
-        votes = count_votes(feature_map.transform(held), coef, intercept, unseen, tally)
+        counted = count_votes(feature_map.transform(held), coef, intercept, unseen, tally)
         feature_maps.append(feature_map)
         columns.append(np.ascontiguousarray(coef.reshape(-1, coef.shape[2]).T))
         means.append(coef.mean(axis=1).T.copy())
-        fits.append((intercept, gap, *votes))
-    intercepts, *training = (np.concatenate(parts) for parts in zip(*fits, strict=True))
-    return Members(feature_maps, columns, intercepts, means), Training(*training), n_redraws
+        fits.append((intercept, gap, *counted))
+    intercept, gap, votes, reliability = (
+        np.concatenate(parts) for parts in zip(*fits, strict=True)
+    )
+    members = Members(feature_maps, columns, intercept, means)
+    return members, Training(gap, votes, reliability), n_redraws
 
 
 def _fit_subsets(

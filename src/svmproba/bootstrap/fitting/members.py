@@ -28,7 +28,8 @@ class Family(NamedTuple):
 
     kernel: str
     gamma: float  # NaN for a kernel without it
-    factors: tuple[float, float] = (1.0, 1.0)  # on C, of the other class and that of interest
+    #: On C, of the other class and that of interest; of all classes where there are more than two.
+    factors: tuple[float, ...] = (1.0, 1.0)
 
     def weight(self, weight: Floats | None, positive: NDArray[np.bool_]) -> Floats | None:
         """Factor on C for each sample; None where all are one."""
@@ -53,6 +54,7 @@ class Training(NamedTuple):
     gap: Floats  # (n_theta, n_bootstraps), relative duality gaps
     twice_votes: Floats  # (n_theta, n_samples), out of bag
     reliability: Floats  # (n_theta, n_bootstraps)
+    scores: list[Floats] | None = None  # (n_C, n_bootstraps, n_samples), by family; None: not kept
 
 
 def fit_members(
@@ -78,7 +80,7 @@ def fit_members(
     of a family are done.
     """
     signs = np.where(positive, 1.0, -1.0)
-    feature_maps, columns, means, fits = [], [], [], []
+    feature_maps, columns, means, fits, scores = [], [], [], [], []
     kernel = {**kernel, "exact_limit": exact_rows(device)}
     for family, feature_map, rows in family_rows(families, X, kernel):
         fit = fit_ensemble(
@@ -92,13 +94,19 @@ def fit_members(
             n_jobs=n_jobs,
             report=report,
             device=device,
+            keep_scores=True,
         )
         feature_maps.append(feature_map)
         columns.append(np.ascontiguousarray(fit.coef.reshape(-1, rows.shape[1]).T))
         means.append(fit.coef.mean(axis=1).T.copy())
         fits.append((fit.intercept, fit.gap, fit.summed, fit.stacked))
-    intercept, *training = (np.concatenate(parts) for parts in zip(*fits, strict=True))
-    return Members(feature_maps, columns, intercept, means), Training(*training)
+        scores += [] if fit.scores is None else [fit.scores]
+    intercept, gap, votes, reliability = (
+        np.concatenate(parts) for parts in zip(*fits, strict=True)
+    )
+    kept = scores if len(scores) == len(fits) else None
+    members = Members(feature_maps, columns, intercept, means)
+    return members, Training(gap, votes, reliability, kept)
 
 
 def family_rows(
@@ -167,6 +175,14 @@ def member_scores(members: Members, X: Rows) -> Floats:
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     scores += members.intercept
     return scores
+
+
+def scores_of(members: Members, X: Rows, kept: list[Floats] | None, places: Any) -> Floats:
+    """Give `member_scores` of some samples, taken from those that were kept if there are any."""
+    if kept is None:
+        return member_scores(members, X[places])
+    parts = [np.moveaxis(part[:, :, places], 2, 0) for part in kept]
+    return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:

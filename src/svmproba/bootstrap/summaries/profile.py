@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba._types import Bools, Floats
-from svmproba.bootstrap.fitting.members import Members, member_scores, scores_width
+from svmproba._types import Bools, Floats, Ints
+from svmproba.bootstrap.fitting.members import Members, scores_of, scores_width
 from svmproba.bootstrap.summaries.blocks import map_blocks, row_blocks
 from svmproba.bootstrap.summaries.profile_rows import profile_rows
 from svmproba.bootstrap.summaries.votes import DECIMALS
@@ -64,11 +64,13 @@ def profile_records(
     thresholds: Floats | None = None,
     n_jobs: int | None = None,
     device: str = "cpu",
+    kept: list[Floats] | None = None,
 ) -> Profile:
     """Summarise the scores of samples; NaN for a sample for which no bag counts.
 
-    With `counts` (n_bootstraps, n_samples), each sample is judged by the bags that left it out;
-    None: all bags count. Votes are counted at `thresholds`, increasing, which need `positive`.
+    Scores that were `kept` from the fit are not computed again. With `counts`
+    (n_bootstraps, n_samples), each sample is judged by the bags that left it out; None: all bags
+    count. Votes are counted at `thresholds`, increasing, which need `positive`.
     """
     thresholds = np.empty(0) if thresholds is None else thresholds
     labels = np.zeros(X.shape[0], dtype=bool) if positive is None else positive
@@ -81,7 +83,7 @@ def profile_records(
     cells = _cells(thresholds)
 
     def block_profile(block: slice) -> tuple[Any, ...]:
-        scores = member_scores(members, X[block])
+        scores = scores_of(members, X, kept, block)
         n = len(scores)
         counted = np.ones((n, n_bags), dtype=bool)
         if counts is not None:
@@ -121,6 +123,7 @@ def scales_and_thresholds(
     counts: NDArray[np.unsignedinteger],
     n_jobs: int | None = None,
     device: str = "cpu",
+    kept: list[Floats] | None = None,
 ) -> tuple[Floats, Floats]:
     r"""Typical size of the scores at each hyperparameter value, and thresholds worth looking at.
 
@@ -131,14 +134,14 @@ def scales_and_thresholds(
     """
     n = X.shape[0]
     pilots = np.unique(np.linspace(0, n - 1, min(n, N_PILOTS)).astype(np.intp))
-    rows, left_out = X[pilots], (counts[:, pilots] == 0).T
+    left_out = (counts[:, pilots] == 0).T
     torch_device = resolve_device(device)
     if torch_device is not None:
         from svmproba.bootstrap.fitting.on_device import device_scores
 
-        mean, middle, largest = device_scores(members, rows, left_out, torch_device)
+        mean, middle, largest = device_scores(members, X[pilots], left_out, torch_device)
     else:
-        mean, middle, largest = _pilot_scores(members, rows, left_out, n_jobs)
+        mean, middle, largest = _pilot_scores(members, X, kept, pilots, left_out, n_jobs)
     typical = np.median(mean, axis=1)
     scales, end = np.where(middle > 0, middle, 1.0), max(largest, np.abs(typical).max())
     spaced = np.quantile(typical, np.linspace(0, 1, MAX_THRESHOLDS), method="lower")
@@ -158,15 +161,20 @@ def scales_of_varying(scales: Floats, mean: Floats) -> Floats:
 
 
 def _pilot_scores(
-    members: Members, rows: Rows, left_out: Bools, n_jobs: int | None
+    members: Members,
+    X: Rows,
+    kept: list[Floats] | None,
+    pilots: Ints,
+    left_out: Bools,
+    n_jobs: int | None,
 ) -> tuple[Floats, Floats, float]:
     """Mean scores (n, n_theta), median size of those out of bag (n_theta,), and the largest."""
 
     def block_scores(block: slice) -> tuple[Floats, Floats]:
-        scores = member_scores(members, rows[block])
+        scores = scores_of(members, X, kept, pilots[block])
         return scores.mean(axis=2), np.abs(np.swapaxes(scores, 1, 2)[left_out[block]])
 
-    blocks = row_blocks(rows.shape[0], rows.shape[1] + 2 * scores_width(members), N_BLOCKS // 4)
+    blocks = row_blocks(len(pilots), X.shape[1] + 2 * scores_width(members), N_BLOCKS // 4)
     means, sizes = zip(*map_blocks(block_scores, blocks, n_jobs), strict=True)
     by_theta = [np.concatenate(part) for part in zip(*(block.T for block in sizes), strict=True)]
     middle = np.array([_median(part) if len(part) else 0.0 for part in by_theta])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -40,16 +40,20 @@ def family_mixtures(members: Members, factors: Floats) -> list[Mixture]:
     ]
 
 
-def deviations(
-    mixtures: list[Mixture], rows: Iterable[Rows], counted: Bools | None = None
-) -> Floats:
+def mixture_scores(mixtures: list[Mixture], rows: Iterable[Rows]) -> Iterator[Floats]:
+    """Yield the scores (n, n_bags) of each mixture; `rows` are those of each feature map."""
+    for mixture, table in zip(mixtures, rows, strict=True):
+        yield table @ mixture.columns + mixture.intercept
+
+
+def deviations(mixed: Iterable[Floats], counted: Bools | None = None) -> Floats:
     """Compute standard deviations (n_families, n) over the bags, or over those that are counted.
 
-    `rows` are those of each feature map, `counted` is (n, n_bags). One bag has no deviation.
+    `mixed` are the scores (n, n_bags) of each mixture, which are overwritten; `counted` is
+    (n, n_bags). One bag has no deviation.
     """
     parts = []
-    for mixture, table in zip(mixtures, rows, strict=True):
-        scores = table @ mixture.columns + mixture.intercept
+    for scores in mixed:
         used = np.ones(scores.shape, dtype=bool) if counted is None else counted
         n = np.maximum(used.sum(axis=1), 1)
         mean = np.einsum("ib,ib->i", scores, used) / n
@@ -74,17 +78,26 @@ def out_of_bag_spreads(
     X: Rows,
     counts: NDArray[np.unsignedinteger],
     n_jobs: int | None,
+    kept: list[Floats] | None = None,
 ) -> Floats:
-    """Compute standard deviations over the bags that left a sample out.
+    """Compute standard deviations over the bags that left a sample out, from scores that were kept.
 
     They are (n_families, n), or (0, n) where links do not read them.
     """
     if not is_read(int(np.count_nonzero(weights)), len(counts)):
         return np.empty((0, X.shape[0]))
-    mixtures = family_mixtures(members, weights / scales)
+    factors = weights / scales
+    mixtures = family_mixtures(members, factors) if kept is None else []
+
+    def mixed(block: slice) -> Iterator[Floats]:
+        if kept is None:
+            yield from mixture_scores(mixtures, transformed(members, X[block]))
+        else:
+            for a, scores in zip(np.split(factors, len(kept)), kept, strict=True):
+                yield np.einsum("c,cbi->ib", a, scores[:, :, block])
 
     def block_spreads(block: slice) -> Floats:
-        return deviations(mixtures, transformed(members, X[block]), (counts[:, block] == 0).T)
+        return deviations(mixed(block), (counts[:, block] == 0).T)
 
     blocks = row_blocks(X.shape[0], X.shape[1] + 3 * len(counts))
     return np.concatenate(map_blocks(block_spreads, blocks, n_jobs), axis=1)

@@ -62,6 +62,8 @@ def fit(
         ),
     ] = "linear",
     bootstraps: options.Bootstraps = 500,
+    groups: options.Groups = None,
+    by: options.By = None,
     drop: options.Drop = None,
     numeric: options.Numeric = None,
     categorical: options.Categorical = None,
@@ -111,9 +113,13 @@ def fit(
                 positive=positive,
                 choices=options.choices_of(drop, numeric, categorical),
                 held_out_share=goal.held_out_share,
+                held_out_class=goal.tnr is None,
+                groups=groups,
+                by=by,
                 seed=seed,
             )
         model, about = _train(messages, task, goal, setting, target)
+        about |= {"groups": groups, "by": by}
         return _save(messages, model, about, out, force)
 
     raise typer.Exit(conduct(work, as_json=json, debug=debug))

@@ -30,6 +30,10 @@ def predict(
         typer.Option(help=f"Interval of the probability: {', '.join(INTERVALS)}. Slower."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the interval.")] = 0.95,
+    explain: Annotated[
+        int,
+        typer.Option(help="Reasons for each record: the columns that add most to its score."),
+    ] = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="An unknown category is an error.")
     ] = False,
@@ -54,8 +58,10 @@ def predict(
     """Score the records of a table with a model of svmproba fit.
 
     Writes a row for each record, in the same order: the columns of --keep, probability, low and
-    high with --interval, decision, and expected_cost where the model has costs. The table is read
-    in chunks: the memory needed does not depend on its length.
+    high with --interval, decision, expected_cost where the model has costs, and with --explain the
+    reasons: reason_1 is the column that moves the score most from that of the mean record, and
+    contribution_1 by how much, positive towards the class of interest. The table is read in
+    chunks: the memory needed does not depend on its length.
     """
 
     def work(messages: Messages) -> Outcome:
@@ -71,6 +77,7 @@ def predict(
             raise InputError(f"--confidence must be between 0 and 1; got {confidence:g}")
         pipeline, about = load_model(model)
         pipeline[-1].set_params(n_jobs=options.check_jobs(jobs))
+        check_explain(explain, pipeline[-1])
         reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         with open_table(data, reading) as table:
             scorer = Scorer(
@@ -82,6 +89,7 @@ def predict(
                 confidence=confidence,
                 strict=strict,
                 lenient=lenient,
+                explain=explain,
             )
             return _predict(messages, scorer, table, out, force)
 
@@ -101,6 +109,13 @@ def load_model(path: str) -> tuple[Any, dict[str, Any]]:
     if not isinstance(about, dict) or "columns" not in about or not hasattr(model, "steps"):
         raise InputError(f"{path} holds a model that was not made by svmproba fit")
     return model, about
+
+
+def check_explain(explain: int, svm: Any) -> None:
+    """Refuse reasons for a model that has none."""
+    options.at_least("--explain", explain, 0)
+    if explain and not hasattr(svm, "mean_coef_"):
+        raise InputError("--explain needs a model with --kernel linear: kernels have no reasons")
 
 
 def _predict(messages: Messages, scorer: Any, table: Any, out: str, force: bool) -> Outcome:

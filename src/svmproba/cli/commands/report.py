@@ -16,6 +16,9 @@ def report(
     model: options.Model,
     data: options.Data,
     out: Annotated[Path, typer.Option(help="The page, .html.")] = Path("report.html"),
+    by: Annotated[
+        str | None, typer.Option(help="Column of subgroups: shows the rates in each.")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
@@ -44,12 +47,14 @@ def report(
         reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         with open_table(data, reading) as table:
             scorer = Scorer(pipeline, about, table, lenient=True)
-            X, y = read_labelled(table, about, messages, scorer.frame)
+            X, y, subgroups = read_labelled(table, about, messages, scorer.frame, by)
         scorer.warn(messages)
         if messages.warnings:
             about["warnings"] = [f"In the table, {said}." for said in messages.warnings]
         try:
-            write_report(pipeline, X, y, out, about=about, title=title, overwrite=force)
+            write_report(
+                pipeline, X, y, out, about=about, title=title, by=subgroups, overwrite=force
+            )
         except ValueError as error:
             raise InputError(str(error)) from error
         messages.tell(f"{len(y):,} records; the page is {out}")

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from svmproba.bootstrap.guarantee import in_records
 from svmproba.cli.costs import rule_in_words
 from svmproba.cli.output.doubts import findings_of, limits_of
+from svmproba.cli.output.subgroups import subgroup_rows, subgroups_in_words
 from svmproba.cli.task import Task
 from svmproba.cli.training import Goal, n_features
 from svmproba.evaluation import brier_decomposition
@@ -37,6 +38,7 @@ def describe(model: Pipeline, task: Task, goal: Goal, target: str) -> dict[str, 
         "figures": found,
         "limits": limits_of(model, task, found),
         "findings": findings_of(model, task, goal, found),
+        "subgroups": subgroup_rows(model, task, goal),
     }
 
 
@@ -112,6 +114,7 @@ def in_words(about: dict[str, Any], threshold: float) -> list[str]:
             f"Mean cost per record: {_money(found['mean_cost'])}; {every} if the decision is "
             f"always {positive!r}, {none} if it never is."
         )
+    lines += subgroups_in_words(about)
     if about["findings"]:
         texts = (finding["text"] for finding in about["findings"])
         notes = (textwrap.fill(f"- {text}", 90, subsequent_indent="  ") for text in texts)

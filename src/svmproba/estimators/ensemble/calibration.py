@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from svmproba._types import Floats
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitted import NO_GUARANTEE, FittedEnsemble, ensemble_vote_shares
-from svmproba.bootstrap.fitting.members import mean_scores, transformed
+from svmproba.bootstrap.fitting.members import Members, mean_scores, transformed
 from svmproba.bootstrap.summaries.blocks import row_blocks
-from svmproba.bootstrap.summaries.spread import deviations, family_mixtures, score_ratios
+from svmproba.bootstrap.summaries.spread import (
+    deviations,
+    family_mixtures,
+    mixture_scores,
+    score_ratios,
+)
 from svmproba.bootstrap.summaries.votes import mix_shares
 from svmproba.links._choose import fit_link
 from svmproba.solvers.kernels import Rows
@@ -35,28 +40,58 @@ def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> Fitte
         jackknife=None,
         costs=None,
         guarantee=NO_GUARANTEE,
+        subgroup_rates=None,
+        separate=False,
     )
     if calibration is None:
         return plain
     scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
-    enough = np.count_nonzero(ensemble.counts == 0, axis=0) >= LEAST_BAGS
-    usable = enough & ~np.isnan(scaled).any(axis=0)
-    if not usable.any():
-        raise ValueError(
-            f"calibration={calibration!r} needs samples that {LEAST_BAGS} bags left out; "
-            f"there is none with n_bootstraps={len(ensemble.counts)}."
-        )
-    in_use = ensemble.weights > 0
-    link = fit_link(
-        calibration,
-        scaled[np.ix_(in_use, usable)],
-        (ensemble.weights @ scaled)[usable],
-        ensemble.positive[usable],
-        families_of(ensemble.thetas)[in_use],
-        _ratios(ensemble.weights, scaled, ensemble.oob_spreads)[:, usable],
+    out_of_bag = OutOfBag(
+        scaled,
+        ensemble.oob_spreads,
+        ensemble.positive,
+        np.count_nonzero(ensemble.counts == 0, axis=0),
     )
+    families = families_of(ensemble.thetas)
+    link = fit_oob_link(calibration, out_of_bag, ensemble.weights, families, len(ensemble.counts))
     P = link_proba(link, ensemble.weights, scaled, ensemble.oob_spreads)
     return replace(plain, calibrator=link, oob_proba=P)
+
+
+class OutOfBag(NamedTuple):
+    """What the bags that left samples out say of them."""
+
+    scaled: Floats  # (n_theta, n), mean scores in units of their scales
+    spreads: Floats  # (n_families or 0, n)
+    positive: Bools  # (n,)
+    n_bags: NDArray[np.int64]  # (n,), how many bags left a sample out
+
+
+def fit_oob_link(
+    calibration: str,
+    out_of_bag: OutOfBag,
+    weights: Floats,
+    families: NDArray[np.int64],
+    n_bags: int,
+    between: str = "",
+) -> Any:
+    """Fit a link to the samples that enough bags left out; `between` names a pair of classes."""
+    scaled, spreads, positive, n_left_out = out_of_bag
+    usable = (n_left_out >= LEAST_BAGS) & ~np.isnan(scaled).any(axis=0)
+    if not usable.any():
+        raise ValueError(
+            f"calibration={calibration!r} needs samples{between} that {LEAST_BAGS} bags left out; "
+            f"there is none with n_bootstraps={n_bags}."
+        )
+    in_use = weights > 0
+    return fit_link(
+        calibration,
+        scaled[np.ix_(in_use, usable)],
+        (weights @ scaled)[usable],
+        positive[usable],
+        families[in_use],
+        _ratios(weights, scaled, spreads)[:, usable],
+    )
 
 
 def families_of(thetas: NDArray[Any]) -> NDArray[np.int64]:
@@ -83,16 +118,32 @@ def scores_and_spreads(ensemble: FittedEnsemble, rows: Rows) -> tuple[Floats, Fl
 
     The spreads (n_families, n) are left out, (0, n), where no link reads them.
     """
-    members, factors = ensemble.members, ensemble.weights / ensemble.score_scales
-    wanted = len(ensemble.oob_spreads) and getattr(ensemble.calibrator, "reads", "") == "ratios"
-    mixtures = family_mixtures(members, factors) if wanted else []
+    return scaled_scores(
+        ensemble.members,
+        ensemble.weights,
+        ensemble.score_scales,
+        rows,
+        reads_spreads(ensemble.calibrator, ensemble.oob_spreads),
+    )
+
+
+def reads_spreads(link: Any, spreads: Floats) -> bool:
+    """Whether a link reads the spreads of the scores, and they are known."""
+    return bool(len(spreads)) and getattr(link, "reads", "") == "ratios"
+
+
+def scaled_scores(
+    members: Members, weights: Floats, scales: Floats, rows: Rows, wanted: bool
+) -> tuple[Floats, Floats]:
+    """Mean scores in units of their scales (n_theta, n), and spreads where these are wanted."""
+    mixtures = family_mixtures(members, weights / scales) if wanted else []
     scores, spreads = [], []
     for block in row_blocks(rows.shape[0], rows.shape[1] + members.intercept.size):
         tables = list(transformed(members, rows[block]))
         scores.append(mean_scores(members, tables))
-        spreads.append(deviations(mixtures, tables) if wanted else np.empty((0, len(scores[-1]))))
-    scaled = np.concatenate(scores).T / ensemble.score_scales[:, np.newaxis]
-    return scaled, np.concatenate(spreads, axis=1)
+        mixed = mixture_scores(mixtures, tables)
+        spreads.append(deviations(mixed) if wanted else np.empty((0, len(scores[-1]))))
+    return np.concatenate(scores).T / scales[:, np.newaxis], np.concatenate(spreads, axis=1)
 
 
 def link_proba(link: Any, weights: Floats, scaled: Floats, spreads: Floats) -> Floats:

@@ -13,11 +13,13 @@ from sklearn.utils import Tags, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
+from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._costs import DecisionMixin, ensemble_with_costs
+from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.ensemble.calibration import with_calibration
-from svmproba.estimators.ensemble.predictions import EnsemblePredictions
+from svmproba.estimators.ensemble.contributions import EnsembleContributions
 from svmproba.estimators.ensemble.rates import (
     Target,
     check_target,
@@ -25,12 +27,13 @@ from svmproba.estimators.ensemble.rates import (
     training_levels,
     with_rate,
 )
+from svmproba.estimators.input.groups import check_groups, subgroups_for
 from svmproba.estimators.input.parameters import check_calibration
 
 Model = TypeVar("Model", bound="EnsembleClassifier")
 
 
-class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
+class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
     """Rates, costs and calibration of a fitted ensemble, beside its predictions."""
 
     kernel: Any
@@ -47,6 +50,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
             probabilities, which stay.
         """
         check_is_fitted(self, "ensemble_")
+        self._need_two("rate_curve")
         return curve_of(self.ensemble_)
 
     def with_calibration(self: Model, calibration: str | None) -> Model:
@@ -67,7 +71,10 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         """
         check_is_fitted(self, "ensemble_")
         check_calibration(calibration)
-        other = self._with(with_calibration(self.ensemble_, calibration))
+        if (several := self._several) is not None:
+            other = self._with(with_class_calibration(several, calibration))
+        else:
+            other = self._with(with_calibration(self.ensemble_, calibration))
         other.calibration = calibration
         return other
 
@@ -82,6 +89,10 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         confidence: float = 0.9,
         X: ArrayLike | None = None,
         y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        by: Any = None,
+        common_threshold: bool = True,
+        subsampling: str = "single",
     ) -> Model:
         r"""Copy of the model with the threshold at which a class reaches a rate (CEBB1).
 
@@ -112,13 +123,29 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
             Confidence of ``"split"`` and ``"oob"``.
         X, y : array-like, optional
             Samples that had no part in the fit, and their labels.
+        groups : array-like, shape (n_samples,), optional
+            Labels of samples of `X` that belong together, such as visits of one patient; those of
+            training samples are known from the fit. A guarantee is then about the rate of a random
+            sample of a random new group.
+        by : array-like, shape (n_samples,), dict or DataFrame, optional
+            Subgroups that have the rate each, and all at the same time with `confidence`: labels of
+            the samples of `X`, or of the training samples without `X`. A dict or data frame of
+            several columns names subgroups that may overlap, one for each column of True and False
+            and one for each label of another column.
+        common_threshold : bool, default=True
+            Whether one threshold serves all subgroups, the one most in favour of the class, so that
+            `predict` needs no `by`. False: a threshold for each, for labels that do not overlap.
+        subsampling : {"single", "repeated"}, default="single"
+            How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values
+            of all such draws, which do not hang on one draw and are more cautious.
 
         Returns
         -------
         estimator
             A copy with its own ``threshold_``, ``proba_threshold_``, ``guarantee_`` and out-of-bag
             rates; costs of `with_costs` decide no longer. One of vote shares has no ``oob_proba_``,
-            which would need the training samples again.
+            which would need the training samples again. With `by`, ``subgroup_rates_`` has the
+            thresholds and their price in every subgroup, on the samples that set them.
 
         Examples
         --------
@@ -132,8 +159,11 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         (True, True)
         """
         check_is_fitted(self, "ensemble_")
+        self._need_two("with_rate")
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither.")
+        if X is None and groups is not None:
+            raise ValueError("groups must be those of X; give those of training samples to fit.")
         target = check_target(
             tpr,
             tnr,
@@ -143,15 +173,23 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
             confidence=confidence,
             calibrated=self._is_calibrated(),
             new_samples=X is not None,
+            subsampling=subsampling,
+            common_threshold=common_threshold,
+            by=by,
         )
-        return self._with(self._at_rate(target, X, y))
+        return self._with(self._at_rate(target, X, y, groups, by))
 
-    def _at_rate(self, target: Target, X: Any, y: Any) -> FittedEnsemble:
+    def _at_rate(
+        self, target: Target, X: Any, y: Any, groups: Any = None, by: Any = None
+    ) -> FittedEnsemble:
         """Ensemble at the threshold that the samples `X`, `y` set; None: out of bag."""
         levels, positive = self._levels_of(X, y, target.per_theta)
+        n = len(positive)
+        codes = self.ensemble_.groups if X is None else check_groups(groups, n)
+        subgroups = subgroups_for(by, n, target.common)
         place = self._plus if target.sign > 0 else 1 - self._plus
         label = self.classes_.tolist()[place]
-        return with_rate(self.ensemble_, target, levels, positive, label)
+        return with_rate(self.ensemble_, target, levels, positive, label, codes, subgroups)
 
     def _levels_of(
         self, X: Any, y: Any, per_theta: bool = False
@@ -172,7 +210,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
     def _decided_by(self: Model, costs: Mapping[str, float]) -> Model:
         return self._with(ensemble_with_costs(self.ensemble_, costs))
 
-    def _with(self: Model, ensemble: FittedEnsemble) -> Model:
+    def _with(self: Model, ensemble: FittedEnsemble | FittedClasses) -> Model:
         other = copy.copy(self)
         other.ensemble_ = ensemble
         return other
@@ -181,9 +219,9 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsemblePredictions):
         return self.ensemble_.is_calibrated
 
     def __sklearn_tags__(self) -> Tags:
-        """Two classes; sparse rows; pairwise with a precomputed kernel."""
+        """Sparse rows; pairwise with a precomputed kernel; two classes with little bootstraps."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = getattr(self, "resample", "bootstrap") != "blb"
         pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.input_tags.sparse = not pairwise
         tags.input_tags.pairwise = pairwise

@@ -35,12 +35,15 @@ def proba_interval(
     if kind == "venn_abers":
         mixed = ensemble.weights @ scores_and_spreads(ensemble, rows)[0]
         return np.column_stack(_venn_abers(ensemble).interval(mixed))
-    calibrated = ensemble.is_calibrated
+    calibrated, counts, unit = ensemble.is_calibrated, ensemble.counts, "samples"
+    if ensemble.groups is not None:  # what was drawn are groups: one column for each
+        names, places = np.unique(ensemble.groups, return_index=True)
+        counts, unit = counts[:, places[names >= 0]], "groups"
 
     def block_interval(block: slice) -> tuple[Floats, Any]:
         values = _bag_probabilities(ensemble, rows[block])
         if kind == "sampling":
-            found = sampling_interval(values, ensemble.counts, confidence, votes=not calibrated)
+            found = sampling_interval(values, counts, confidence, votes=not calibrated)
             limits, estimated = np.column_stack(found[:2]), found.estimated
         else:
             limits = np.column_stack(simulation_interval(values, confidence))
@@ -53,7 +56,7 @@ def proba_interval(
     parts = map_blocks(block_interval, score_blocks(ensemble.members, rows), n_jobs)
     limits, estimated = zip(*parts, strict=True)
     if kind == "sampling" and ensemble.places is None:
-        _warn_if_not_estimated(np.concatenate(estimated), ensemble.counts.shape)
+        _warn_if_not_estimated(np.concatenate(estimated), counts.shape, unit)
     return np.concatenate(limits)
 
 
@@ -94,13 +97,13 @@ def _venn_abers(ensemble: FittedEnsemble) -> VennAbersLink:
     return VennAbersLink().fit(mixed[known], ensemble.positive[known])
 
 
-def _warn_if_not_estimated(estimated: Any, shape: tuple[int, ...]) -> None:
+def _warn_if_not_estimated(estimated: Any, shape: tuple[int, ...], unit: str) -> None:
     n_failed = int(np.count_nonzero(~estimated))
     if n_failed:
         warnings.warn(
             f"The sampling variance of {n_failed} of {len(estimated)} samples could not be "
-            f"estimated: n_bootstraps={shape[0]} is small for {shape[1]} training samples (about "
-            f"five bags a sample are needed), or their votes are unanimous. Their intervals assume "
+            f"estimated: n_bootstraps={shape[0]} is small for {shape[1]} training {unit} (about "
+            f"five bags for each are needed), or their votes are unanimous. Their intervals assume "
             f"that training sets move a score as much as bags do.",
             UserWarning,
             stacklevel=4,

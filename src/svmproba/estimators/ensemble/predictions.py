@@ -10,14 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
+from svmproba.bootstrap.classes.fitted import called_classes
 from svmproba.bootstrap.fitted import ensemble_vote_shares
 from svmproba.bootstrap.fitting.members import member_scores, score_blocks
 from svmproba.bootstrap.summaries.votes import two_columns
 from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators.classes.calibration import class_proba, class_vote_shares, pair_scores
 from svmproba.estimators.ensemble.attributes import FittedAttributes
 from svmproba.estimators.ensemble.calibration import positive_proba
 from svmproba.estimators.ensemble.intervals import KINDS, proba_interval, score_interval
-from svmproba.estimators.ensemble.rates import obey_jackknife
+from svmproba.estimators.ensemble.rates import at_subgroups, obey_jackknife
 from svmproba.estimators.input.dask_tables import is_lazy, map_partitions, refuse_lazy
 from svmproba.estimators.input.parameters import check_confidence, check_option
 from svmproba.estimators.input.samples import check_records
@@ -31,34 +33,41 @@ class EnsemblePredictions(FittedAttributes):
     device: str
     n_jobs: int | None
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probabilities of both classes.
+    def predict_proba(self, X: ArrayLike, by: ArrayLike | None = None) -> Floats:
+        """Probabilities of the classes.
 
         Parameters
         ----------
-        {X}
+        {X, by}
 
         Returns
         -------
-        ndarray, shape (n_samples, 2)
+        ndarray, shape (n_samples, n_classes)
             Columns as `classes_`; rows sum to one. For a dask table a dask array, which reads one
             partition after the other when it is computed.
         """
         if is_lazy(X):
             check_is_fitted(self, "ensemble_")
-            return map_partitions(self, "predict_proba", X, 2, np.float64)
+            return map_partitions(self, "predict_proba", X, len(self.classes_), np.float64)
         rows = self._check_new(X)
-        P = positive_proba(self.ensemble_, rows, self.n_jobs, self.device)
+        if (several := self._several) is not None:
+            return class_proba(several, rows, self.n_jobs)
+        P = np.empty(rows.shape[0])
+        for ensemble, places in at_subgroups(self.ensemble_, by, len(P)):
+            part = rows if isinstance(places, slice) else rows[places]
+            P[places] = positive_proba(ensemble, part, self.n_jobs, self.device)
         return two_columns(obey_jackknife(self.ensemble_, rows, P, self.n_jobs), self._plus)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, by: ArrayLike | None = None) -> NDArray[Any]:
         """Labels: the class of interest where its probability is at least ``proba_threshold_``.
 
-        The threshold is one half unless `with_rate` or `with_costs` moved it.
+        The threshold is one half unless `with_rate` or `with_costs` moved it. Of more than two
+        classes, the one of largest probability times ``class_factors_``, which are 1 unless
+        `with_rate` moved them, or that of least expected cost after `with_costs`.
 
         Parameters
         ----------
-        {X}
+        {X, by}
 
         Returns
         -------
@@ -68,7 +77,12 @@ class EnsemblePredictions(FittedAttributes):
         if is_lazy(X):
             check_is_fitted(self, "ensemble_")
             return map_partitions(self, "predict", X, None, self.classes_.dtype)
-        chosen = self.predict_proba(X)[:, self._plus] >= self.proba_threshold_
+        P = self.predict_proba(X, by)
+        if (several := self._several) is not None:
+            return np.asarray(self.classes_[called_classes(several, P)])
+        chosen = np.empty(len(P), dtype=bool)
+        for ensemble, places in at_subgroups(self.ensemble_, by, len(P)):
+            chosen[places] = P[places, self._plus] >= ensemble.proba_threshold
         return self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
 
     def vote_shares(self, X: ArrayLike) -> Floats:
@@ -80,10 +94,18 @@ class EnsemblePredictions(FittedAttributes):
 
         Returns
         -------
-        ndarray, shape (n_theta, n_samples)
-            Vote shares :math:`P(+|x,\theta)` at ``threshold_``.
+        ndarray, shape (n_theta, n_samples), or (n_theta, n_samples, n_classes)
+            Vote shares :math:`P(+|x,\theta)` at ``threshold_``; of more than two classes, the share
+            of the bags that call each of them.
         """
         rows = self._check_new(X)
+        if (several := self._several) is not None:
+            return class_vote_shares(several, rows, self.n_jobs)
+        if self.ensemble_.separate:
+            raise ValueError(
+                "vote_shares needs one threshold for all samples: this model has one for each "
+                "subgroup, see subgroup_rates_."
+            )
         return ensemble_vote_shares(self.ensemble_, rows, self.n_jobs, self.device)
 
     def member_scores(self, X: ArrayLike) -> Iterator[tuple[slice, Floats]]:
@@ -98,9 +120,12 @@ class EnsemblePredictions(FittedAttributes):
         block : slice
             Which samples these are.
         scores : ndarray, shape (n_theta, n_bootstraps, n_samples_of_the_block)
-            Their scores; a block takes about 16 MiB.
+            Their scores; a block takes about 16 MiB. Of more than two classes there is a first
+            axis for the pairs of ``pairs_``, and scores are positive for the second class.
         """
         rows, members = self._check_new(X), self.ensemble_.members
+        if self._several is not None:
+            return pair_scores(members, rows)
         return (
             (block, np.moveaxis(member_scores(members, rows[block]), 0, -1))
             for block in score_blocks(members, rows)
@@ -168,6 +193,7 @@ class EnsemblePredictions(FittedAttributes):
         array([[0.  , 0.07]])
         """
         rows = self._check_new(X)
+        self._need_two("predict_proba_interval")
         check_confidence(confidence)
         check_option("kind", kind, KINDS)
         return proba_interval(self.ensemble_, rows, confidence, kind, self.n_jobs)
@@ -196,6 +222,7 @@ class EnsemblePredictions(FittedAttributes):
             Lower and upper limit, in units of the margin.
         """
         rows = self._check_new(X)
+        self._need_two("score_interval")
         check_confidence(confidence)
         return score_interval(self.ensemble_, rows, confidence, theta, self.n_jobs)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +11,20 @@ from numpy.typing import NDArray
 from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble, oob_levels, own_scores
 from svmproba.bootstrap.fitting.members import member_scores, score_blocks
+from svmproba.bootstrap.groups import SUBSAMPLINGS
 from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus, state_guarantee
+from svmproba.bootstrap.subgroups import (
+    SubgroupRates,
+    Subgroups,
+    rates_of_subgroups,
+    subgroup_thresholds,
+)
 from svmproba.bootstrap.summaries.blocks import map_blocks
 from svmproba.bootstrap.summaries.profile import profile_records
 from svmproba.bootstrap.threshold import HAIR, threshold_for_rate
 from svmproba.estimators.ensemble.calibration import calibrated_proba
-from svmproba.estimators.input.parameters import check_confidence, check_number
+from svmproba.estimators.input.groups import places_of_labels
+from svmproba.estimators.input.parameters import check_confidence, check_number, check_option
 from svmproba.solvers.kernels import Rows
 
 #: Calibrated probabilities above this number, so from one half on, are called positive.
@@ -33,6 +40,8 @@ class Target(NamedTuple):
     exceed: bool
     guarantee: str | None
     confidence: float
+    subsampling: str = "single"
+    common: bool = True
 
 
 def check_target(
@@ -45,6 +54,9 @@ def check_target(
     confidence: float,
     calibrated: bool,
     new_samples: bool,
+    subsampling: str = "single",
+    common_threshold: bool = True,
+    by: Any = None,
     prefix: str = "",
 ) -> Target:
     """Refuse what is out of range or does not go together, see `BootstrapSVC.with_rate`.
@@ -61,6 +73,14 @@ def check_target(
     check_number(prefix + name, value, 0, 1, "a number in [0, 1]")
     check_confidence(confidence)
     check_kind(guarantee)
+    check_option("subsampling", subsampling, SUBSAMPLINGS)
+    if by is not None and (per_theta or guarantee == "jackknife+"):
+        raise ValueError(
+            f"by goes with guarantee=None, 'oob' or 'split' and per_theta=False, got "
+            f"guarantee={guarantee!r} and per_theta={per_theta!r}."
+        )
+    if by is None and not common_threshold:
+        raise ValueError("common_threshold=False needs by, the subgroup of every sample.")
     if guarantee == "split" and not new_samples:
         raise ValueError(
             "guarantee='split' needs samples that had no part in the fit: give them as X and y."
@@ -73,7 +93,9 @@ def check_target(
             f"and {'calibrated probabilities' if calibrated else 'vote shares'}."
         )
     rate = float(value)  # type: ignore[arg-type]
-    return Target(sign, rate, per_theta, exceed, guarantee, confidence)
+    return Target(
+        sign, rate, per_theta, exceed, guarantee, confidence, subsampling, common_threshold
+    )
 
 
 def training_levels(ensemble: FittedEnsemble, per_theta: bool) -> Floats:
@@ -98,41 +120,121 @@ def with_rate(
     levels: Floats,
     positive: NDArray[np.bool_],
     label: Any,
+    groups: NDArray[np.int64] | None = None,
+    subgroups: Subgroups | None = None,
 ) -> FittedEnsemble:
     """Move the threshold to where a class, with this label, reaches its rate.
 
     Levels are (n,), or (n_theta, n) for a threshold for each theta, of the samples that decide on
-    the threshold; NaN for one that is not to be counted. In the result costs decide no longer, and
-    vote shares have no ``oob_proba``, which would need the training samples again.
+    the threshold; NaN for one that is not to be counted. So are the groups that they come in and
+    the subgroups that have the rate each. In the result costs decide no longer, and vote shares
+    have no ``oob_proba``, which would need the training samples again.
     """
-    calibrated, guarantee = ensemble.is_calibrated, target.guarantee
+    calibrated, jackknife = ensemble.is_calibrated, target.guarantee == "jackknife+"
     neutral = BELOW_HALF if calibrated else 0.0
-    find_threshold = partial(
-        threshold_for_rate,
-        positive=positive,
-        sign=target.sign,
-        rate=target.rate,
-        neutral=neutral,
-        exceed=target.exceed,
-        confidence=target.confidence if guarantee in ("split", "oob") else None,
-        hair=0.0 if calibrated else HAIR,
-    )
-    threshold: Any = neutral
-    if target.per_theta:
-        threshold = np.array([find_threshold(row) for row in levels])
-    elif guarantee != "jackknife+":
-        threshold = find_threshold(levels)
+    hair = 0.0 if calibrated else HAIR
+    found = RateDecision(neutral, None, False)
+    if not jackknife:
+        found = decide_rate(levels, positive, target, groups, subgroups, neutral=neutral, hair=hair)
     judged = ~np.isnan(np.atleast_2d(levels)[0]) & (positive == (target.sign > 0))
-    name, n = "tpr" if target.sign > 0 else "tnr", int(np.count_nonzero(judged))
     return replace(
-        ensemble,
-        threshold=0.0 if calibrated else threshold,
-        proba_threshold=float(np.nextafter(threshold, 1)) if calibrated else 0.5,
+        at_threshold(ensemble, neutral if found.separate else found.threshold),
         oob_proba=ensemble.oob_proba if calibrated else None,
-        jackknife=(target.sign, target.rate) if guarantee == "jackknife+" else None,
+        jackknife=(target.sign, target.rate) if jackknife else None,
         costs=None,
-        guarantee=state_guarantee(guarantee, name, target.rate, target.confidence, n, label),
+        subgroup_rates=found.rates,
+        separate=found.separate,
+        guarantee=state_target(target, judged, label, groups, subgroups),
     )
+
+
+class RateDecision(NamedTuple):
+    """How samples are decided on so that a class has its rate."""
+
+    threshold: Any  # for all samples or one for each theta; of the first subgroup if separate
+    rates: SubgroupRates | None  # of the subgroups, with their thresholds
+    separate: bool  # whether every subgroup has a threshold of its own
+
+
+def decide_rate(
+    levels: Floats,
+    positive: NDArray[np.bool_],
+    target: Target,
+    groups: NDArray[np.int64] | None,
+    subgroups: Subgroups | None,
+    *,
+    neutral: float = 0.0,
+    hair: float = HAIR,
+) -> RateDecision:
+    """Find the threshold, or those of the subgroups, at which levels reach a target."""
+    find: dict[str, Any] = {
+        "sign": target.sign,
+        "rate": target.rate,
+        "neutral": neutral,
+        "exceed": target.exceed,
+        "confidence": None if target.guarantee is None else target.confidence,
+        "hair": hair,
+        "groups": groups,
+        "subsampling": target.subsampling,
+    }
+    if subgroups is not None:
+        found = subgroup_thresholds(levels, positive, subgroups, common=target.common, **find)
+        rates = rates_of_subgroups(levels, positive, subgroups, found)
+        return RateDecision(float(found[0]), rates, not target.common)
+    if target.per_theta:
+        of_each = [threshold_for_rate(row, positive, **find) for row in levels]
+        return RateDecision(np.array(of_each), None, False)
+    return RateDecision(threshold_for_rate(levels, positive, **find), None, False)
+
+
+def state_target(
+    target: Target,
+    judged: NDArray[np.bool_],
+    label: Any,
+    groups: NDArray[np.int64] | None,
+    subgroups: Subgroups | None,
+) -> str:
+    """Say what the judged samples, in groups and subgroups or not, guarantee of a target."""
+
+    def size(places: NDArray[np.bool_]) -> int:
+        if groups is None or target.guarantee is None:
+            return int(np.count_nonzero(places))
+        return len(np.unique(groups[places]))
+
+    sizes = None
+    if subgroups is not None:
+        pairs = zip(subgroups.names.tolist(), subgroups.masks, strict=True)
+        sizes = {name: size(judged & mask) for name, mask in pairs}
+    return state_guarantee(
+        target.guarantee,
+        "tpr" if target.sign > 0 else "tnr",
+        target.rate,
+        target.confidence,
+        size(judged),
+        label,
+        subsampling=None if groups is None else target.subsampling,
+        subgroups=sizes,
+    )
+
+
+def at_threshold(ensemble: FittedEnsemble, threshold: Any) -> FittedEnsemble:
+    """Ensemble that calls positive what is above a threshold of its levels."""
+    if ensemble.is_calibrated:
+        above = float(np.nextafter(threshold, 1))
+        return replace(ensemble, threshold=0.0, proba_threshold=above, separate=False)
+    return replace(ensemble, threshold=threshold, proba_threshold=0.5, separate=False)
+
+
+def at_subgroups(ensemble: FittedEnsemble, by: Any, n: int) -> list[tuple[FittedEnsemble, Any]]:
+    """Ensembles and the places of the samples that they decide on: one for each threshold."""
+    if not ensemble.separate or ensemble.subgroup_rates is None:
+        return [(ensemble, slice(None))]
+    rates = ensemble.subgroup_rates
+    places = places_of_labels(by, rates.subgroup, n)
+    return [
+        (at_threshold(ensemble, rates.threshold[k]), np.flatnonzero(places == k))
+        for k in np.unique(places)
+    ]
 
 
 def obey_jackknife(ensemble: FittedEnsemble, rows: Rows, P: Floats, n_jobs: int | None) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from svmproba.bootstrap.fitting.members import Family, Members, Training
 from svmproba.bootstrap.summaries.votes import tally_block
 from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.input.dask_tables import refuse_lazy
+from svmproba.estimators.input.groups import check_classes_of_groups, check_groups
 from svmproba.estimators.input.parameters import (
     KERNEL_PARAMETERS,
     as_generator,
@@ -27,23 +29,35 @@ from svmproba.estimators.input.training_set import (
     TrainingSet,
     check_weight_range,
     class_factors,
+    n_classes_of,
     training_set,
 )
+from svmproba.solvers.kernels import Rows
 
 THETA = np.dtype(
     [("C", np.float64), ("gamma", np.float64), ("kernel", "U11"), ("class_weight", np.float64)]
 )
-#: Share of the rarer class below which ``class_weight="auto"`` adds balanced weights.
+#: Share of the rarer of two classes below which ``class_weight="auto"`` adds balanced weights; of K
+#: classes 2 / K times this share.
 RARE = 0.3
 
 
 def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Family]:
     """Families of an ensemble: kernels, gammas and class weights, every one with every other."""
-    weighting = estimator.class_weight
+    weights = check_class_weights(weighting_of(estimator), data.classes, data.plus, sizes)
+    return cross_families(estimator, data, weights)
+
+
+def weighting_of(estimator: Any) -> Any:
+    """Class weights that parameters ask for."""
     # Balanced weights leave calibrated probabilities right and rank rare classes better.
-    if weighting is None and is_auto(estimator.calibration):
-        weighting = "auto"
-    weights = check_class_weights(weighting, data.classes, data.plus, sizes)
+    if estimator.class_weight is None and is_auto(estimator.calibration):
+        return "auto"
+    return estimator.class_weight
+
+
+def cross_families(estimator: Any, data: Any, weights: Sequence[tuple[float, ...]]) -> list[Family]:
+    """Cross kernels, gammas and factors of the classes; refuses weights out of range."""
     low, high = (1.0, 1.0) if data.weight is None else (data.weight.min(), data.weight.max())
     names = ["sample_weight"] * (data.weight is not None) + ["class_weight"]
     with np.errstate(over="ignore", under="ignore"):
@@ -65,18 +79,31 @@ def check_class_weights(
     class_weight: Any, classes: NDArray[Any], plus: int, sizes: tuple[int, int]
 ) -> list[tuple[float, float]]:
     """Factors on C of the other class and of the class of interest, one pair for each weighting."""
+    order = [1 - plus, plus]
+    found = class_weightings(class_weight, classes[order], sizes)
+    return [(of_other, of_interest) for of_other, of_interest in found]
+
+
+def class_weightings(
+    class_weight: Any, classes: NDArray[Any], sizes: Sequence[int]
+) -> list[tuple[float, ...]]:
+    """Factors on C of all classes, given with their sizes; one tuple for each weighting."""
+    n, n_classes = sum(sizes), len(sizes)
     wishes = class_weight if isinstance(class_weight, list | tuple) else [class_weight]
     if is_auto(class_weight):
-        wishes = [None, "balanced"] if min(sizes) < RARE * sum(sizes) else [None]
-    found = []
+        wishes = [None, "balanced"] if min(sizes) < 2 * RARE / n_classes * n else [None]
+    found: list[tuple[float, ...]] = []
     for wish in wishes:
         if isinstance(wish, str) and wish == "balanced":
-            pair = sum(sizes) / (2 * sizes[0]), sum(sizes) / (2 * sizes[1])
+            factors = tuple(n / (n_classes * size) for size in sizes)
+        elif wish is None:
+            factors = (1.0,) * n_classes
         else:
-            factors = np.ones(2) if wish is None else class_factors(wish, classes, classes)
-            pair = float(factors[1 - plus]), float(factors[plus])
-        if pair not in found:
-            found.append(pair)
+            order = np.argsort(classes)
+            values = class_factors(wish, classes[order], classes[order])
+            factors = tuple(values[np.argsort(order)].tolist())
+        if factors not in found:
+            found.append(factors)
     if not found:
         raise ValueError(
             f"class_weight must be None, 'balanced', 'auto', a dict or a non-empty list of such, "
@@ -95,6 +122,7 @@ class Setting(NamedTuple):
     options: dict[str, Any]  # keyword arguments of `fit_members` and its like
     progress: FitProgress
     subsets: tuple[int, int] = (0, 0)  # number and size of those of little bootstraps
+    groups: NDArray[np.int64] | None = None  # (n,), of samples that belong together
 
     def settle(self, estimator: Any, members: Members, training: Training) -> FittedEnsemble:
         """Weigh the hyperparameter values and summarise the out-of-bag scores."""
@@ -108,30 +136,66 @@ class Setting(NamedTuple):
             epsilon=estimator.epsilon,
             n_redraws=self.n_redraws,
             places=self.places,
+            groups=self.groups,
             spread=self.data.spread,
             n_jobs=estimator.n_jobs,
             device=estimator.device,
         )
 
 
-def set_up(
-    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None, passes: int = 1
-) -> Setting:
-    """Check parameters and data, draw the bags; each will be reported `passes` times."""
+class Checked(NamedTuple):
+    """What is known of a fit before labels are encoded."""
+
+    Cs: Floats
+    X: Rows
+    y: NDArray[Any]
+    sample_weight: ArrayLike | None
+    n_classes: int  # of the samples of positive weight
+    groups: NDArray[np.int64] | None  # (n_given,), numbers of groups of samples
+
+
+def check_input(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None = None,
+) -> Checked:
+    """Check parameters and data."""
     Cs = check_ensemble_parameters(estimator)
     refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
     rows, labels = check_records(estimator, X, y, order="C")
+    n_classes, codes = n_classes_of(labels, sample_weight, rows), check_groups(groups, len(labels))
+    return Checked(Cs, rows, labels, sample_weight, n_classes, codes)
+
+
+def set_up(estimator: Any, checked: Checked, passes: int = 1) -> Setting:
+    """Encode two classes and draw the bags; each will be reported `passes` times."""
+    Cs, rows, labels, sample_weight, _, groups = checked
     pairwise = "precomputed" in check_kernels(estimator.kernel)
     data = training_set(rows, labels, sample_weight, None, estimator.pos_label, pairwise=pairwise)
     n_plus = int(data.positive.sum())
     families = make_families(estimator, data, (len(data.positive) - n_plus, n_plus))
     rng = as_generator(estimator.random_state)
-    counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng)
+    codes = groups_of(data.positive, groups, data.present)
+    counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng, codes)
     n_bags, metadata = passes * len(families) * len(counts), {"sample_weight": sample_weight}
     progress = FitProgress(estimator, n_bags, X=rows, y=labels, metadata=metadata)
     weighing = (data.positive, data.weight)
     options = fit_options(estimator, families, Cs, *weighing, rng=rng, report=progress)
-    return Setting(data, counts, n_redraws, None, options, progress)
+    return Setting(data, counts, n_redraws, None, options, progress, groups=codes)
+
+
+def groups_of(
+    label: NDArray[Any], groups: NDArray[np.int64] | None, present: NDArray[np.intp] | None
+) -> NDArray[np.int64] | None:
+    """Numbers of the groups of the samples that have a weight; None without groups."""
+    if groups is None:
+        return None
+    codes = groups if present is None else groups[present]
+    codes = np.unique(codes, return_inverse=True)[1]
+    check_classes_of_groups(codes, label)
+    return codes
 
 
 def fit_options(

@@ -151,6 +151,7 @@ def for_prediction(ensemble: FittedEnsemble) -> FittedEnsemble:
         oob_median=nothing.ravel(),
         vote_proba=nothing.ravel(),
         oob_proba=None,
+        groups=None,
     )
 
 

@@ -25,9 +25,17 @@ def check_binary(y: NDArray[Any]) -> None:
     if target != "binary":
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {target}: "
-            f"y has {len(np.unique(y))} classes. ProbabilitySVC, PosteriorProbabilitySVC and "
-            f"WeightedProbabilitySVC take more than two."
+            f"y has {len(np.unique(y))} classes. BootstrapSVC without resample='blb', "
+            f"ProbabilitySVC, PosteriorProbabilitySVC and WeightedProbabilitySVC take more than "
+            f"two."
         )
+
+
+def n_classes_of(y: NDArray[Any], sample_weight: ArrayLike | None, X: Rows) -> int:
+    """Count the classes among the samples of positive weight."""
+    check_classification_targets(y)
+    weight = check_sample_weight(sample_weight, X)
+    return len(np.unique(y if weight is None else y[weight > 0]))
 
 
 def encode_two_classes(
@@ -113,11 +121,18 @@ class TrainingSet(NamedTuple):
 
     def spread(self, values: NDArray[Any], fill: float) -> NDArray[Any]:
         """Put values (..., n) of these samples at the places (..., n_given) they came from."""
-        if self.present is None:
-            return values
-        spread = np.full((*values.shape[:-1], self.n_given), fill, dtype=values.dtype)
-        spread[..., self.present] = values
-        return spread
+        return spread_values(values, fill, self.present, self.n_given)
+
+
+def spread_values(
+    values: NDArray[Any], fill: float, present: NDArray[np.intp] | None, n_given: int
+) -> NDArray[Any]:
+    """Put values (..., n) of samples at their places among those given, `fill` elsewhere."""
+    if present is None or len(present) == n_given:
+        return values
+    spread = np.full((*values.shape[:-1], n_given), fill, dtype=values.dtype)
+    spread[..., present] = values
+    return spread
 
 
 def training_set(
@@ -131,7 +146,8 @@ def training_set(
     least: int = 2,
 ) -> TrainingSet:
     """Leave out samples of weight 0, encode the labels (`least` of each), join the weights."""
-    check_binary(y)
+    if n_classes_of(y, sample_weight, X) > 2:
+        check_binary(y)
     n_given = X.shape[0]
     X, y, weight, present = present_samples(X, y, sample_weight, pairwise)
     classes, plus = encode_two_classes(y, pos_label, least)

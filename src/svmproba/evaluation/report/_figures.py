@@ -12,13 +12,16 @@ from sklearn.metrics import roc_auc_score
 
 from svmproba._json import plain
 from svmproba.bootstrap.guarantee import in_records
+from svmproba.estimators.input.groups import read_subgroups
 from svmproba.estimators.input.samples import take_rows
 from svmproba.evaluation._calibration import calibration_error
 from svmproba.evaluation._checks import check_calls, check_columns, check_probabilities, check_size
 from svmproba.evaluation._classifiers import is_calibrated, single_threshold
 from svmproba.evaluation._limits import auc_limits, mean_limits
 from svmproba.evaluation._metrics import class_mse, mse
+from svmproba.evaluation._subgroups import called_with_floor, subgroup_table
 from svmproba.evaluation.report._model import class_names, drivers, facts
+from svmproba.evaluation.report._reasons import mean_sizes, reasons
 from svmproba.evaluation.report._records import (
     DEMANDS,
     Records,
@@ -44,7 +47,7 @@ TABLE_DEMANDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0)
 
 
 def report_figures(
-    model: Any, X: Any, y: ArrayLike, about: Mapping[str, Any] | None = None
+    model: Any, X: Any, y: ArrayLike, about: Mapping[str, Any] | None = None, by: Any = None
 ) -> dict[str, Any]:
     """Compute the numbers of `report_html` as plain values; None where one is undefined."""
     about = {} if about is None else dict(about)
@@ -68,7 +71,9 @@ def report_figures(
         "costs": costs,
         "histogram": _histogram(ensemble, records, steps),
         "quality": quality(ensemble, records),
-        "near": _near(ensemble, records, steps, X, present["proba_threshold"]),
+        "subgroups": _subgroups(ensemble, records, by, np.size(y), about),
+        "near": _near(model, records, steps, X, present["proba_threshold"]),
+        "mean_sizes": mean_sizes(model, records.rows),
         "drivers": drivers(model, records),
         "guarantee": in_records(ensemble.guarantee_),
         "facts": facts(model),
@@ -94,6 +99,30 @@ def _present(ensemble: Any, records: Records) -> dict[str, Any]:
         "proba_threshold": ensemble.proba_threshold_,
         "per_thousand": _thousand(np.array([tp, n_plus - tp, fp, n_minus - fp])),
     }
+
+
+def _subgroups(
+    ensemble: Any, records: Records, by: Any, n: int, about: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Rates in every subgroup, now and where each reaches the rate asked for by one threshold."""
+    if by is None:
+        return None
+    every = read_subgroups(by, n)
+    subgroups = every._replace(masks=every.masks[:, records.place])
+    goal = about.get("goal") or {}
+    sign, rate = (1, goal.get("tpr")) if goal.get("tnr") is None else (-1, goal["tnr"])
+    calls = records.calls
+    rate = calls.tp / calls.n_plus if rate is None else rate
+    now = subgroup_table(records.called, records.positive, subgroups)
+    rows = [dict(zip(now._fields, row, strict=True)) for row in zip(*now, strict=True)]
+    judged = subgroups.masks & (records.positive == (sign > 0))
+    with_floor = judged.any(axis=1).all() and ensemble.ensemble_.jackknife is None
+    if with_floor:
+        called = called_with_floor(records.level, records.positive, subgroups, sign, rate)
+        later = subgroup_table(called, records.positive, subgroups)
+        for k, row in enumerate(rows):
+            row |= {f"floor_{name}": getattr(later, name)[k] for name in ("tpr", "fpr", "called")}
+    return {"rows": rows, "rate": rate, "of_positive": sign > 0, "with_floor": bool(with_floor)}
 
 
 def _findings(ensemble: Any, records: Records, X: Any, names: tuple[str, str]) -> list[str]:
@@ -197,21 +226,22 @@ def quality(ensemble: Any, records: Records) -> dict[str, Any]:
     }
 
 
-def _near(
-    ensemble: Any, records: Records, steps: Steps, X: Any, threshold: float
-) -> dict[str, Any]:
-    """Collect the records whose probability is nearest to the threshold."""
+def _near(model: Any, records: Records, steps: Steps, X: Any, threshold: float) -> dict[str, Any]:
+    """Collect the records whose probability is nearest to the threshold, and reasons for it."""
+    ensemble = ensemble_of(model)
     distance = np.abs(records.proba - threshold)
     order = np.argsort(distance, kind="stable")[:N_NEAR]
     order = order[np.argsort(-records.proba[order], kind="stable")]
+    own = take_rows(records.rows, order)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        limits = ensemble.predict_proba_interval(take_rows(records.rows, order))
+        limits = ensemble.predict_proba_interval(own)
     # The limits use all bags, the probability of a training record those that left it out.
     lower = np.minimum(limits[:, 0], records.proba[order])
     upper = np.maximum(limits[:, 1], records.proba[order])
     demand = first_demand(steps, records.level[order], is_calibrated(ensemble))
     names, named = _record_names(X, records.place[order])
+    why = reasons(model, own)
     rows = [
         {
             "name": names[i],
@@ -221,6 +251,7 @@ def _near(
             "positive": bool(records.positive[k]),
             "called": bool(records.called[k]),
             "demand": DEMANDS[demand[i]] if demand[i] < len(DEMANDS) else None,
+            "reasons": None if why is None else why[i],
         }
         for i, k in enumerate(order)
     ]

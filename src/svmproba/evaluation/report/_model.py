@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from svmproba.bootstrap.guarantee import in_records
 from svmproba.bootstrap.intervals import percentile_interval
 from svmproba.estimators.ensemble.attributes import training_size
 from svmproba.evaluation._classifiers import is_calibrated
+from svmproba.evaluation.explanations._original_columns import column_names
 from svmproba.evaluation.report._records import Records, ensemble_of
 
 N_DRIVERS = 20
@@ -51,7 +51,7 @@ def drivers(model: Any, records: Records) -> dict[str, Any] | None:
         return None
     weights = ensemble.weights_ / ensemble.score_scales_
     spread = _column_spread(records.rows)
-    by_bag = np.tensordot(weights, ensemble.coef_, axes=1) * spread
+    by_bag = np.tensordot(weights, ensemble.member_coef_, axes=1) * spread
     mean = by_bag.mean(axis=0)
     lower, upper = percentile_interval(by_bag)
     same_sign = np.mean(np.sign(by_bag) == np.sign(mean), axis=0)
@@ -76,19 +76,6 @@ def _column_spread(rows: Any) -> Floats:
         square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
         return np.sqrt(np.maximum(square - mean**2, 0.0))
     return np.asarray(rows, dtype=np.float64).std(axis=0)
-
-
-def column_names(model: Any, n: int) -> list[str]:
-    """Names of the ensemble's input columns, without the prefix of their transformer."""
-    names: Any = getattr(ensemble_of(model), "feature_names_in_", None)
-    if isinstance(model, Pipeline) and len(model) > 1:
-        # Some steps have no names for their columns.
-        with contextlib.suppress(AttributeError, ValueError):
-            names = model[:-1].get_feature_names_out()
-    if names is None or len(names) != n:
-        return [f"column {j + 1}" for j in range(n)]
-    short = [str(name).split("__", 1)[-1] for name in names]
-    return short if len(set(short)) == n else [str(name) for name in names]
 
 
 def facts(model: Any) -> list[tuple[str, str]]:

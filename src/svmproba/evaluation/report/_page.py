@@ -29,13 +29,14 @@ def report_html(
     *,
     about: Mapping[str, Any] | None = None,
     title: str | None = None,
+    by: Any = None,
 ) -> str:
     """Write an HTML page about a fitted bootstrap ensemble and some records.
 
     The page states what the model does at its current threshold and what is guaranteed, how good
     its probabilities are, what another target TPR would give (with a slider), which records are
-    near the threshold, and which columns drive the score. It needs no network and works with the
-    keyboard, on a phone and in print. Without JavaScript only the slider is missing.
+    near the threshold and why, and which columns drive the score. It needs no network and works
+    with the keyboard, on a phone and in print. Without JavaScript only the slider is missing.
 
     A target rate moves the threshold as ``model.with_rate(tpr=rate, exceed=False)`` does, by
     out-of-bag scores. The counts are those of the given records at that threshold; all of them are
@@ -58,6 +59,9 @@ def report_html(
         ``"applicants"``; ``"warnings"``, sentences to show on the page. Other keys are ignored.
     title : str, default=None
         Title of the page.
+    by : array-like of shape (n,), dict or DataFrame, default=None
+        Subgroups of the records, as in :func:`rates_by_subgroup`: the page then shows the rates in
+        each, and what it costs that each reaches the rate.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def report_html(
     from svmproba import __version__
 
     environment = _environment()
-    figures = report_figures(model, X, y, about)
+    figures = report_figures(model, X, y, about, by)
     names, today = figures["names"], datetime.date.today()
     # All three are ours, or escaped below: no text of the user goes in as it is.
     css, script = (_trusted(environment, name) for name in ("report.css", "report.js"))
@@ -106,13 +110,14 @@ def write_report(
     *,
     about: Mapping[str, Any] | None = None,
     title: str | None = None,
+    by: Any = None,
     overwrite: bool = True,
 ) -> Path:
     """Write the page of :func:`report_html` to a file.
 
     Parameters
     ----------
-    model, X, y, about, title
+    model, X, y, about, title, by
         As in :func:`report_html`.
     path : str or Path
         The file.
@@ -124,7 +129,7 @@ def write_report(
     Path
         The file.
     """
-    page = report_html(model, X, y, about=about, title=title)
+    page = report_html(model, X, y, about=about, title=title, by=by)
     file = Path(path)
     write_whole(file, page.encode(), overwrite=overwrite)
     return file

@@ -14,7 +14,11 @@ Speed is a matter of vector instructions. Compilers do not vectorise the search 
 value, but they do vectorise ``LANES`` searches side by side: lane l holds the best of the samples
 l, l + LANES, l + 2 LANES, ... Arrays are therefore padded to a multiple of LANES, and contiguous.
 Rows of the kernel matrix are packed to the samples of the bag when a step first needs them: on
-the paper's tables that is one row in two to four.
+the paper's tables that is one row in two to four. Rows and F are float32, twice as many to an
+instruction; bounds and multipliers are float64. The matrix is divided by a power of two, its unit,
+and all multipliers are multiplied by it: every positive definite matrix fits into float32 that
+way. What float32 leaves is seen by the certificate, and then
+:func:`~svmproba.solvers.dual.working_sets.polish` takes it away.
 
 References
 ----------
@@ -30,7 +34,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT, entry
 from svmproba.solvers.problem import relative_gap
 
@@ -41,8 +44,12 @@ LANES = 64
 _STEPS_PER_SAMPLE = 100
 #: Steps between two looks at the gap.
 _LOOK = 64
-#: What keeps a sample out of a search.
-_FAR = 1e30
+#: Relative gaps that sums of float32 can tell.
+_FINEST = 1e-4
+#: What keeps a sample out of a search; numbers of the type that the searches work with.
+_FAR, _ZERO, _ONE, _TWO = np.float32(1e30), np.float32(0), np.float32(1), np.float32(2)
+#: Least curvature along a pair, a few roundings of the entries of a matrix with the unit 1.
+_FLAT = np.float32(1e-6)
 
 
 @njit(**JIT)
@@ -74,15 +81,15 @@ def _ends(F, no_rise, no_fall, highest, lowest):
 def _gains(F, row, curves, own, top, no_fall, gains):
     """Largest gain of a step that raises one multiplier and lowers another, in each lane."""
     for lane in range(LANES):
-        gains[lane] = 0.0
+        gains[lane] = _ZERO
     for start in range(0, F.shape[0], LANES):
         part, values = F[start : start + LANES], row[start : start + LANES]
         bar, curve = no_fall[start : start + LANES], curves[start : start + LANES]
         for lane in range(LANES):
             slope = top - part[lane] - bar[lane]
-            slope = slope if slope > 0.0 else 0.0
-            bend = own + curve[lane] - 2.0 * values[lane]
-            bend = bend if bend > 1e-12 else 1e-12
+            slope = slope if slope > _ZERO else _ZERO
+            bend = own + curve[lane] - _TWO * values[lane]
+            bend = bend if bend > _FLAT else _FLAT
             gain = slope * slope / bend
             gains[lane] = gain if gain > gains[lane] else gains[lane]
 
@@ -90,8 +97,8 @@ def _gains(F, row, curves, own, top, no_fall, gains):
 @njit(**JIT)
 def _bar(beta, low, high, no_rise, no_fall, a):
     """Note whether a multiplier may rise and fall."""
-    no_rise[a] = 0.0 if beta[a] < high[a] else _FAR
-    no_fall[a] = 0.0 if beta[a] > low[a] else _FAR
+    no_rise[a] = _ZERO if beta[a] < high[a] else _FAR
+    no_fall[a] = _ZERO if beta[a] > low[a] else _FAR
 
 
 @njit(**JIT)
@@ -127,10 +134,10 @@ def _partner(F, row, diagonal, own, top, no_fall, gains):
     for lane in range(1, LANES):
         if gains[lane] > gains[found]:
             found = lane
-    best, j = 0.0, np.int64(-1)
+    best, j = _ZERO, np.int64(-1)
     for a in range(found, F.shape[0], LANES):
-        slope = max(top - F[a] - no_fall[a], 0.0)
-        gain = slope * slope / max(own + diagonal[a] - 2.0 * row[a], 1e-12)
+        slope = max(top - F[a] - no_fall[a], _ZERO)
+        gain = slope * slope / max(own + diagonal[a] - _TWO * row[a], _FLAT)
         if gain > best:
             best = gain
             j = a
@@ -177,8 +184,9 @@ def _solve(
         _ends(F, no_rise, no_fall, highest, lowest)
         i, top, bottom = _steepest(F, no_rise, highest, lowest)
         if top <= -0.5 * _FAR or bottom >= 0.5 * _FAR:
-            return bottom if top <= -0.5 * _FAR else top  # one class only: nothing may move
-        bias = 0.5 * (top + bottom)
+            # One class only: nothing may move.
+            return np.float64(bottom if top <= -0.5 * _FAR else top)
+        bias = 0.5 * (np.float64(top) + np.float64(bottom))
         if top - bottom <= span:
             break
         _pack(kernel, bag, packed, held, i)
@@ -190,94 +198,97 @@ def _solve(
         if step % _LOOK == 0 and _gap(y, t, beta, low, high, F, bias) <= 0.85 * tol:
             break
         _pack(kernel, bag, packed, held, j)
-        bend = max(own + diagonal[j] - 2.0 * row[j], 1e-12)
-        size = min((F[i] - F[j]) / bend, min(high[i] - beta[i], beta[j] - low[j]))
+        bend = max(own + diagonal[j] - _TWO * row[j], _FLAT)
+        size = min(np.float64((F[i] - F[j]) / bend), min(high[i] - beta[i], beta[j] - low[j]))
         # A bound that is reached is reached exactly: `_bar` compares.
         beta[i] = high[i] if size == high[i] - beta[i] else beta[i] + size
         beta[j] = low[j] if size == beta[j] - low[j] else beta[j] - size
         _bar(beta, low, high, no_rise, no_fall, i)
         _bar(beta, low, high, no_rise, no_fall, j)
-        _shift(F, row, packed[j], size)
+        _shift(F, row, packed[j], np.float32(size))
     return bias
 
 
 class Space(NamedTuple):
     """Memory for many bags."""
 
-    packed: Floats  #: (n * (n + LANES),), flat, so that the rows of every bag are contiguous
+    packed: NDArray[np.float32]  #: (n * (n + LANES),), so that the rows of all bags are contiguous
     held: NDArray[np.bool_]  #: (n,), which rows of the bag are packed
 
 
 def new_space(n: int) -> Space:
     """Allocate what `solve_pairs` works in. Pages that no bag touches are never committed."""
-    return Space(np.empty(n * (n + LANES)), np.empty(n, np.bool_))
+    return Space(np.empty(n * (n + LANES), np.float32), np.empty(n, np.bool_))
 
 
 @entry
-def solve_pairs(kernel, signs, targets, space, base, grid, tol, stop, bias, alphas):
+def solve_pairs(kernel, unit, signs, targets, space, base, grid, tol, stop, bias, alphas):
     """Solve the problem with finite bounds ``C * base`` for every C of an increasing grid.
 
-    ``kernel`` (n, n) is the kernel matrix. Writes biases (n_C,) and multipliers (n_C, n).
+    ``kernel`` (n, n) is the kernel matrix divided by its unit. Writes biases (n_C,) and
+    multipliers (n_C, n).
     """
     bag = np.flatnonzero(base > 0.0)
     m = bag.shape[0]
     size = -(-m // LANES) * LANES
     packed, held = space.packed[: m * size].reshape(m, size), space.held
     # Padding has bounds of 0: it may neither rise nor fall.
-    y, t, diagonal, beta = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
-    low, high, bars, best = (
-        np.zeros(size),
-        np.zeros(size),
-        np.empty((2, size)),
-        np.empty((3, LANES)),
-    )
+    exact = np.zeros((5, size))
+    y, t, beta, low, high = exact[0], exact[1], exact[2], exact[3], exact[4]
+    F, diagonal = np.zeros(size, np.float32), np.zeros(size, np.float32)
+    bars, best = np.empty((2, size), np.float32), np.empty((3, LANES), np.float32)
     for a in range(m):
         y[a], t[a], diagonal[a] = signs[bag[a]], targets[bag[a]], kernel[bag[a], bag[a]]
-        held[a] = False
+        F[a], held[a] = y[a] * t[a], False
         packed[a, m:] = 0.0
-    F = y * t
     alphas[:] = 0.0
     for k in range(grid.shape[0]):
         if k > 0:
             _scale(y, t, beta, F, grid[k] / grid[k - 1])
         for a in range(m):
-            c = grid[k] * base[bag[a]]
+            c = unit * (grid[k] * base[bag[a]])
             low[a], high[a] = min(0.0, c * y[a]), max(0.0, c * y[a])
             beta[a] = min(max(beta[a], low[a]), high[a])
         bias[k] = _solve(
             kernel, bag, packed, held,
-            y, t, diagonal, beta, low, high, F, tol, -1.0, stop, bars, best,
+            y, t, diagonal, beta, low, high, F, max(tol, _FINEST), -_ONE, stop, bars, best,
         )  # fmt: skip
         for a in range(m):
-            alphas[k, bag[a]] = abs(beta[a])
+            alphas[k, bag[a]] = abs(beta[a]) / unit
 
 
 @entry
-def solve_set(table, slots, chosen, signs, targets, diagonals, betas, lows, highs, F, span, stop):
+def solve_set(
+    table, unit, slots, chosen, signs, targets, diagonals, betas, lows, highs, F, span, stop
+):
     """Move the multipliers of some samples until no pair of them differs by more than ``span``.
 
-    Row i of the kernel matrix is ``table[slots[i]]`` for the i-th chosen sample. Updates ``betas``
-    (n,) and returns by how much each of the chosen ones moved.
+    Row i of the kernel matrix is ``table[slots[i]]`` for the i-th chosen sample. ``F`` may be less
+    a constant: float32 keeps most digits near 0. Updates ``betas`` (n,) and returns by how much
+    each of the chosen ones moved.
     """
     m = chosen.shape[0]
     size = -(-m // LANES) * LANES
-    packed, held = np.zeros((m, size)), np.ones(m, np.bool_)
-    y, t, diagonal, beta = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
-    low, high, slope = np.zeros(size), np.zeros(size), np.zeros(size)
-    bars, best = np.empty((2, size)), np.empty((3, LANES))
+    packed, held = np.zeros((m, size), np.float32), np.ones(m, np.bool_)
+    exact = np.zeros((5, size))
+    y, t, beta, low, high = exact[0], exact[1], exact[2], exact[3], exact[4]
+    slope, diagonal = np.zeros(size, np.float32), np.zeros(size, np.float32)
+    bars, best = np.empty((2, size), np.float32), np.empty((3, LANES), np.float32)
     for a in range(m):
         i = chosen[a]
-        y[a], t[a], diagonal[a], beta[a] = signs[i], targets[i], diagonals[i], betas[i]
-        low[a], high[a], slope[a] = lows[i], highs[i], F[i]
+        y[a], t[a], beta[a] = signs[i], targets[i], unit * betas[i]
+        low[a], high[a] = unit * lows[i], unit * highs[i]
+        diagonal[a], slope[a] = diagonals[i] / unit, F[i]
         row = table[slots[a]]
         for b in range(m):
-            packed[a, b] = row[chosen[b]]
+            packed[a, b] = row[chosen[b]] / unit
     _solve(
         packed, chosen, packed, held,
-        y, t, diagonal, beta, low, high, slope, -1.0, span, stop, bars, best,
+        y, t, diagonal, beta, low, high, slope, -1.0, np.float32(span), stop, bars, best,
     )  # fmt: skip
     moved = np.empty(m)
     for a in range(m):
-        moved[a] = beta[a] - betas[chosen[a]]
-        betas[chosen[a]] = beta[a]
+        now = beta[a] / unit
+        moved[a] = now - betas[chosen[a]]
+        betas[chosen[a]] = now
     return moved

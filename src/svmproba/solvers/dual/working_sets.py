@@ -100,7 +100,7 @@ def _solve(
     stop: Any,
 ) -> float:
     """Take working sets until the gap is closed; gives the bias."""
-    fixed, last = (signs, targets, gram.diagonal), np.empty(0, np.intp)
+    last = np.empty(0, np.intp)
     bias, least, in_vain = 0.0, np.inf, 0
     while in_vain < _PATIENCE:
         rise, fall = beta < high, beta > low
@@ -116,7 +116,10 @@ def _solve(
         chosen = _choose(F, rise, fall, bias, last[rise[last] & fall[last]])
         slots = gram.hold(chosen)
         span = _INNER * (top - bottom)
-        moved = solve_set(gram.table, slots, chosen, *fixed, beta, low, high, F, span, stop)
+        moved = solve_set(
+            gram.table, gram.unit, slots, chosen, signs, targets, gram.diagonal, beta, low, high,
+            F - bias, span, stop,
+        )  # fmt: skip
         some = np.flatnonzero(moved)
         add_rows(gram.table, slots[some], -moved[np.newaxis, some], F[np.newaxis])
         last = chosen[some]

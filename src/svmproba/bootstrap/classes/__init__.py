@@ -1,0 +1,1 @@
+"""Bootstrap ensembles of more than two classes: one ensemble for every pair of classes."""

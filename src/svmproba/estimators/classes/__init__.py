@@ -1,0 +1,1 @@
+"""What estimators do with more than two classes: fits, probabilities, rates, intervals."""

@@ -1,0 +1,135 @@
+"""Probabilities of more than two classes: vote shares, or links of pairs, coupled and scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svmproba._types import Floats
+from svmproba.bootstrap.classes.calls import calls_of, mix_call_shares
+from svmproba.bootstrap.classes.fitted import FittedClasses
+from svmproba.bootstrap.classes.members import ClassMembers, samples_of_pairs
+from svmproba.bootstrap.fitted import NO_GUARANTEE
+from svmproba.bootstrap.fitting.members import member_scores, scores_width
+from svmproba.bootstrap.summaries.blocks import map_blocks, row_blocks
+from svmproba.estimators.ensemble.calibration import (
+    OutOfBag,
+    fit_oob_link,
+    link_proba,
+    reads_spreads,
+    scaled_scores,
+)
+from svmproba.links import ClassScaling, couple
+from svmproba.solvers.kernels import Rows
+
+#: Samples whose pairwise probabilities are made at once.
+_BLOCK = 4096
+
+
+class ClassCalibrator(NamedTuple):
+    """From the scores of all pairs to the probabilities of all classes."""
+
+    links: list[Any]  # (n_pairs,), each gives the probability of the second class of its pair
+    scaling: ClassScaling  # of the coupled probabilities
+
+    def predict(self, of_pairs: Floats) -> Floats:
+        """Probabilities (n, n_classes) from those of the second class of each pair (n, n_pairs)."""
+        return self.scaling.predict(couple(1 - of_pairs))
+
+
+def with_class_calibration(ensemble: FittedClasses, calibration: str | None) -> FittedClasses:
+    """Fit links, or take them away; rates and costs are given up."""
+    n_classes = len(ensemble.factors)
+    plain = replace(
+        ensemble,
+        calibrator=None,
+        oob_proba=ensemble.vote_proba,
+        shifts=np.zeros(n_classes),
+        factors=np.ones(n_classes),
+        costs=None,
+        guarantee=NO_GUARANTEE,
+    )
+    if calibration is None:
+        return plain
+    n_bags = len(ensemble.counts)
+    n_left_out = np.count_nonzero(ensemble.counts == 0, axis=0)
+    families = families_of_pairs(ensemble)
+    scaled = scaled_oob_scores(ensemble)
+    pairs = samples_of_pairs(ensemble.label, n_classes)
+
+    def fit_link(place: slice) -> tuple[Any, Floats]:
+        p = place.start
+        chosen, positive = pairs[p]
+        spreads = ensemble.oob_spreads[p]
+        own = OutOfBag(scaled(p)[:, chosen], spreads[:, chosen], positive, n_left_out[chosen])
+        between = " of every pair of classes"
+        link = fit_oob_link(calibration, own, ensemble.weights, families, n_bags, between)
+        return link, link_proba(link, ensemble.weights, scaled(p), spreads)
+
+    found = map_blocks(fit_link, [slice(p, p + 1) for p in range(len(pairs))], 1)
+    links, of_pairs = zip(*found, strict=True)
+    calibrator = ClassCalibrator(list(links), ClassScaling())
+    table = np.column_stack(of_pairs)
+    known = ~np.isnan(table).any(axis=1)
+    P = np.full((len(table), n_classes), np.nan)
+    coupled = couple(1 - table[known])
+    calibrator.scaling.fit(coupled, ensemble.label[known])
+    P[known] = calibrator.scaling.predict(coupled)
+    return replace(plain, calibrator=calibrator, oob_proba=P)
+
+
+def families_of_pairs(ensemble: FittedClasses) -> Any:
+    """Give the families of all hyperparameter values a number."""
+    n_families = len(ensemble.members.of_pair[0].columns)
+    return np.repeat(np.arange(n_families), len(ensemble.thetas) // n_families)
+
+
+def scaled_oob_scores(ensemble: FittedClasses) -> Any:
+    """Out-of-bag scores of a pair in units of their scales, by the place of the pair."""
+    return lambda p: ensemble.oob_scores[p] / ensemble.score_scales[p][:, np.newaxis]
+
+
+def class_proba(ensemble: FittedClasses, rows: Rows, n_jobs: int | None) -> Floats:
+    """Probabilities (n, n_classes) of new samples."""
+    if ensemble.is_calibrated:
+        return calibrated_class_proba(ensemble, rows, n_jobs)
+    return mix_call_shares(class_vote_shares(ensemble, rows, n_jobs), ensemble.weights)
+
+
+def class_vote_shares(ensemble: FittedClasses, rows: Rows, n_jobs: int | None) -> Floats:
+    r"""Share of the bags that call each class, (n_theta, n, n_classes)."""
+    return calls_of(ensemble.members, rows, ensemble.shifts, n_jobs=n_jobs).shares
+
+
+def calibrated_class_proba(ensemble: FittedClasses, rows: Rows, n_jobs: int | None) -> Floats:
+    """Calibrated probabilities (n, n_classes) of samples."""
+    members, links = ensemble.members, ensemble.calibrator.links
+
+    def block_proba(block: slice) -> Floats:
+        some = rows[block]
+        of_pairs = np.empty((some.shape[0], len(links)))
+        for p, (of_pair, link) in enumerate(zip(members.of_pair, links, strict=True)):
+            wanted = reads_spreads(link, ensemble.oob_spreads[p])
+            columns = some if members.columns is None else some[:, members.columns[p]]
+            fixed = (of_pair, ensemble.weights, ensemble.score_scales[p], columns, wanted)
+            of_pairs[:, p] = link_proba(link, ensemble.weights, *scaled_scores(*fixed))
+        return ensemble.calibrator.predict(of_pairs)
+
+    starts = range(0, rows.shape[0], _BLOCK)
+    blocks = [slice(start, min(start + _BLOCK, rows.shape[0])) for start in starts]
+    return np.concatenate(map_blocks(block_proba, blocks, n_jobs))
+
+
+def pair_scores(members: ClassMembers, rows: Rows) -> Iterator[tuple[slice, Floats]]:
+    """Yield scores (n_pairs, n_theta, n_bootstraps, n) of samples, block by block."""
+    width = sum(scores_width(of_pair) for of_pair in members.of_pair)
+    for block in row_blocks(rows.shape[0], rows.shape[1] + width):
+        tables = [
+            rows[block] if members.columns is None else rows[block][:, columns]
+            for columns in members.columns or members.of_pair
+        ]
+        parts = map(member_scores, members.of_pair, tables)
+        yield block, np.stack([np.moveaxis(part, 0, -1) for part in parts])

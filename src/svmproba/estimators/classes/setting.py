@@ -1,0 +1,174 @@
+"""What a fit of more than two classes starts from: samples, bags, hyperparameter values."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmproba._types import Bools, Ints
+from svmproba.bootstrap.classes.fitted import FittedClasses, settle_classes
+from svmproba.bootstrap.classes.members import (
+    ClassMembers,
+    PairSamples,
+    fit_pairs,
+    no_tally,
+    samples_of_pairs,
+)
+from svmproba.bootstrap.fitting.bags import draw_bags
+from svmproba.bootstrap.fitting.members import Family, Members, Training, fit_members
+from svmproba.bootstrap.summaries.votes import tally_block
+from svmproba.estimators._progress import FitProgress
+from svmproba.estimators.ensemble.setting import (
+    THETA,
+    Checked,
+    class_weightings,
+    cross_families,
+    fit_options,
+    groups_of,
+    weighting_of,
+)
+from svmproba.estimators.input.parameters import as_generator, check_kernels
+from svmproba.estimators.input.training_set import spread_values
+from svmproba.estimators.pairs.samples import Samples, encode_samples
+from svmproba.solvers.kernels import Rows
+from svmproba.solvers.runtime.devices import resolve_device
+
+#: Samples of a class below which its rates and probabilities are rough, and a warning says so.
+FEW = 5
+
+
+class ClassSetting(NamedTuple):
+    """What a fit starts from."""
+
+    samples: Samples
+    pairs: list[PairSamples]
+    counts: NDArray[np.uint8]  # (n_bootstraps, n), the bags
+    n_redraws: int  # bags that were drawn again because they lacked a class
+    pairwise: bool  # X holds kernel values
+    options: dict[str, Any]  # keyword arguments of `fit_members`, told of all classes
+    progress: FitProgress
+
+    def options_of(self, pair: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Keyword arguments of `fit_members` for one pair."""
+        first, second = self.samples.pairs[pair]
+        weight, chosen = self.samples.weight, self.pairs[pair]
+        families = [
+            family._replace(factors=(family.factors[first], family.factors[second]))
+            for family in self.options["families"]
+        ]
+        tally = self.options["tally"] or partial(
+            tally_block, positive=chosen.positive, measure=self.options["measure"]
+        )
+        own = {
+            "families": families,
+            "weight": None if weight is None else weight[chosen.places],
+            "kernel": self.options["kernel"] | {"rng": rng},
+            "tally": tally,
+        }
+        return {name: self.options[name] for name in ("Cs", "tol", "device")} | own
+
+    def fit(self, fit: Callable[..., Any], n_jobs: int | None) -> list[Any]:
+        """Call ``fit(X, positive, counts, **options)``, such as `fit_members`, for every pair."""
+        rngs = self.options["kernel"]["rng"].spawn(len(self.pairs))
+
+        def fit_pair(pair: int, X: Rows, positive: Bools, counts: Any, **how: Any) -> Any:
+            return fit(X, positive, counts, **self.options_of(pair, rngs[pair]), **how)
+
+        return fit_pairs(
+            fit_pair,
+            self.samples.X,
+            self.pairs,
+            self.counts,
+            pairwise=self.pairwise,
+            n_jobs=n_jobs,
+            report=self.progress,
+        )
+
+    def settle(self, estimator: Any, fits: list[tuple[Members, Training]]) -> FittedClasses:
+        """Weigh the hyperparameter values and summarise the out-of-bag scores."""
+        samples = self.samples
+        columns = [chosen.places for chosen in self.pairs] if self.pairwise else None
+        members = ClassMembers(len(samples.classes), [fit[0] for fit in fits], columns)
+        return settle_classes(
+            members,
+            [fit[1] for fit in fits],
+            samples.X,
+            samples.label.astype(np.int64),
+            self.pairs,
+            self.counts,
+            measure=estimator.reliability,
+            epsilon=estimator.epsilon,
+            thetas=class_thetas(self.options["families"], self.options["Cs"]),
+            n_redraws=self.n_redraws,
+            present=samples.present if len(samples.present) < samples.n_given else None,
+            spread=partial(spread_values, present=samples.present, n_given=samples.n_given),
+            n_jobs=estimator.n_jobs,
+        )
+
+
+def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSetting:
+    """Encode the labels and draw the bags; each will be reported `passes` times for every pair."""
+    pairwise = "precomputed" in check_kernels(estimator.kernel)
+    fixed = (checked.X, checked.y, checked.sample_weight, None, estimator.pos_label)
+    samples = encode_samples(*fixed, pairwise=pairwise)
+    sizes = np.bincount(samples.label)
+    check_sizes_of_classes(samples.classes, sizes)
+    weights = class_weightings(weighting_of(estimator), samples.classes, sizes.tolist())
+    families = cross_families(estimator, samples, weights)
+    rng = as_generator(estimator.random_state)
+    names = samples.classes.tolist()
+    codes = groups_of(samples.label, checked.groups, samples.present)
+    counts, n_redraws = draw_bags(estimator.n_bootstraps, samples.label, rng, codes, classes=names)
+    n_bags = passes * len(samples.pairs) * len(families) * len(counts)
+    metadata = {"sample_weight": checked.sample_weight}
+    progress = FitProgress(estimator, n_bags, X=checked.X, y=checked.y, metadata=metadata)
+    judged = np.zeros(0, dtype=bool)  # each pair has samples of its own
+    fixed_options = (estimator, families, checked.Cs, judged, samples.weight)
+    options = fit_options(*fixed_options, rng=rng, report=progress)
+    # Votes of several classes need all pairs; pairs tally their own for the AUC alone, and where
+    # scores are tensors.
+    plain = estimator.reliability != "auc" and resolve_device(estimator.device) is None
+    options |= {"tally": no_tally if plain else None, "measure": estimator.reliability}
+    pairs = samples_of_pairs(samples.label, len(samples.classes))
+    return ClassSetting(samples, pairs, counts, n_redraws, pairwise, options, progress)
+
+
+def fit_classes(estimator: Any, checked: Checked) -> tuple[ClassSetting, FittedClasses]:
+    """Fit the members of all pairs and summarise them."""
+    setting = set_up_classes(estimator, checked)
+    fits = setting.fit(fit_members, estimator.n_jobs)
+    return setting, setting.settle(estimator, fits)
+
+
+def check_sizes_of_classes(classes: NDArray[Any], sizes: Ints) -> None:
+    """Refuse a class with one sample, warn of those with few; both by name."""
+    names = classes.tolist()
+    single = [repr(names[k]) for k in np.flatnonzero(sizes < 2)]
+    if single:
+        raise ValueError(
+            f"Every class needs at least 2 samples, one for a bag and one to be left out of it; "
+            f"y has 1 of class {', '.join(single)}."
+        )
+    few = [f"{names[k]!r} ({sizes[k]})" for k in np.flatnonzero(sizes < FEW)]
+    if few:
+        warnings.warn(
+            f"Classes with fewer than {FEW} samples: {', '.join(few)}. Their recall and their "
+            f"probabilities are rough.",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def class_thetas(families: list[Family], Cs: NDArray[np.float64]) -> NDArray[Any]:
+    """Grid of hyperparameter values; "class_weight" is the largest factor by the smallest."""
+    grid = [
+        (C, family.gamma, family.kernel, max(family.factors) / min(family.factors))
+        for family in families
+        for C in Cs
+    ]
+    return np.array(grid, dtype=THETA)

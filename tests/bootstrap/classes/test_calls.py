@@ -1,0 +1,58 @@
+"""Votes of several classes: the reduction to two, and ties."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from svmproba import BootstrapSVC
+from svmproba.bootstrap.classes.calls import bag_calls, calls_of, mix_call_shares
+from svmproba.bootstrap.classes.calls_rows import count_calls, note_wins
+from svmproba.bootstrap.classes.members import ClassMembers
+
+
+@pytest.fixture(scope="module")
+def two_classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60) > 0
+    return X, y, BootstrapSVC([0.1, 1.0], n_bootstraps=30, random_state=0).fit(X, y)
+
+
+def test_two_classes_are_the_binary_votes_to_the_last_bit(two_classes):
+    X, y, model = two_classes
+    members = ClassMembers(2, [model.ensemble_.members], None)
+    calls = calls_of(members, X, np.zeros(2))
+    assert_array_equal(calls.shares[:, :, 1], model.vote_shares(X))
+    P = mix_call_shares(calls.shares, model.weights_)
+    assert_allclose(P, model.predict_proba(X), rtol=1e-11)
+    oob = calls_of(members, X, np.zeros(2), counts=model.counts_, label=y.astype(np.int64))
+    P = mix_call_shares(oob.shares, model.weights_)
+    assert_allclose(P, model.oob_proba_, rtol=1e-11)
+    assert_allclose(oob.means[0], model.oob_scores_, rtol=1e-12)
+    n_out = (model.counts_ == 0).sum(axis=1)
+    assert_allclose((oob.right.sum(axis=2) / n_out).mean(axis=1), model.reliability_, rtol=1e-14)
+    by_bag = bag_calls(members, X, model.weights_, np.zeros(2))
+    assert_allclose(by_bag.mean(axis=2), model.predict_proba(X), atol=1e-11)
+
+
+def test_a_shift_of_one_of_two_classes_is_a_threshold(two_classes):
+    X, _, model = two_classes
+    members = ClassMembers(2, [model.ensemble_.members], None)
+    moved = model.with_rate(tpr=0.99)
+    assert moved.threshold_ < 0
+    shares = calls_of(members, X, np.array([0.0, -moved.threshold_])).shares
+    assert_array_equal(shares[:, :, 1], moved.vote_shares(X))
+
+
+def test_ties_are_shared():
+    # Samples: a cycle of three classes, a score of zero, two classes that tie behind a third.
+    scores = {(0, 1): [-1.0, 0.0, 1.0], (0, 2): [1.0, -1.0, 1.0], (1, 2): [-1.0, -1.0, 1.0]}
+    wins = np.zeros((3, 3, 1), np.uint8)
+    for (first, second), values in scores.items():
+        note_wins(np.array(values)[:, np.newaxis], np.zeros(1), wins, first, second)
+    assert wins[:, :, 0].T.tolist() == [[2, 2, 2], [3, 3, 0], [0, 2, 4]]
+    shares, right = np.empty((3, 3)), np.zeros((3, 1))
+    label, space = np.array([0, -1, 2]), (np.empty(1, np.uint8), np.empty(1))
+    count_calls(wins, np.ones((3, 1)), label, *space, shares, right)
+    assert_allclose(shares, [[1 / 3, 1 / 3, 1 / 3], [1 / 2, 1 / 2, 0], [0, 0, 1]])
+    assert_allclose(right[:, 0], [1 / 3, 0, 1])
