@@ -45,7 +45,22 @@ Copied = TypeVar("Copied")
 
 @document_parameters
 class DecisionMixin:
-    """Methods `with_costs` and `decide` of a classifier with probabilities."""
+    """Decisions by cost, and logarithms of the probabilities."""
+
+    def predict_log_proba(self: Decider, X: ArrayLike) -> Floats:
+        """Logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_classes)
+            Columns as `classes_`; minus infinity where a probability is 0, as vote shares may be.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def with_costs(
         self: Model,

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Floats
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._parameters import document_parameters
@@ -23,7 +24,7 @@ from svmproba.solvers.kernels import Rows
 
 
 @document_parameters
-class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
+class PairwiseSVC(DecisionMixin, ClassifierMixin, DocLinkMixin, BaseEstimator, ABC):
     """Classifier with one SVM, or one for each class weight, for every pair of classes."""
 
     cv: Any
