@@ -86,7 +86,7 @@ MODELS = {
     "neighbours": lambda: PosteriorProbabilitySVC(**ONE).fit(X, y),
     "neighbours sparse": lambda: PosteriorProbabilitySVC(**ONE).fit(sparse.csr_array(X), y),
     "weights": lambda: WeightedProbabilitySVC(**ONE).fit(X, y),
-    "three": lambda: BootstrapSVC(calibration="auto", **SMALL).fit(*IRIS),
+    "three": lambda: BootstrapSVC(calibration="auto", epsilon=0.001, **SMALL).fit(*IRIS),
     "three kernels": lambda: BootstrapSVC(
         kernel=["linear", "rbf"], gammas=0.5, calibration="platt", **SMALL
     ).fit(*THREE),
@@ -126,6 +126,7 @@ WRONG = {
     "oob_proba": [[0.5]],
     "of_pair": [None, []],
     "n_classes": [2, None],
+    "grouped": [None, 1],
     "scaling": [None, {"ClassScaling": {"kind_": "none"}}],
     "kind_": ["linear", None],
     "links": [None, []],

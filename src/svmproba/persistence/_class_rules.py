@@ -122,5 +122,6 @@ FITTED_CLASSES: dict[str, Check] = {
     "calibrator": maybe(calibrator),
     "costs": maybe(floats("classes", "classes")),
     "guarantee": kind(str),
+    "grouped": kind(bool),
     "places": nothing,
 }

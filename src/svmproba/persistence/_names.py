@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmproba import estimators, links
+from svmproba._words import CategoryWords
 from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.classes.members import ClassMembers
 from svmproba.bootstrap.fitted import FittedEnsemble
@@ -71,7 +72,7 @@ PARTS: dict[str, type] = {
 @cache
 def classes() -> dict[str, type]:
     """Classes of which a file may hold instances."""
-    own = {"RateFeatureSelector": RateFeatureSelector}
+    own = {"CategoryWords": CategoryWords, "RateFeatureSelector": RateFeatureSelector}
     return {**MODELS, **PARTS, **own, **_sklearn(_STEPS)}
 
 
