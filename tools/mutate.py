@@ -46,6 +46,7 @@ TESTS = {
     "bootstrap/fitting/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
     "": [
         *("tests/test_files.py", "tests/test_pace.py", "tests/test_sklearn_compat.py"),
+        "tests/test_words.py",
         *("tests/cli/output/test_files.py", "tests/cli/test_process.py", "tests/persistence"),
     ],
 }

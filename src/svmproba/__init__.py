@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         WeightedProbabilitySVC,
     )
     from svmproba.persistence import ModelFileError, load, read_about, save, to_onnx
+    from svmproba.preparation.warmup import warmup
     from svmproba.selection import RateFeatureSelector, SelectedBootstrapSVC
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "read_about",
     "save",
     "to_onnx",
+    "warmup",
 ]
 __version__ = "0.1.0"
 
@@ -57,6 +59,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = "estimators" if name[0].isupper() and name != "ModelFileError" else "persistence"
     home = "selection" if name in ("RateFeatureSelector", "SelectedBootstrapSVC") else home
+    home = "preparation.warmup" if name == "warmup" else home
     value = getattr(import_module(f"svmproba.{home}"), name)
     globals()[name] = value
     return value

@@ -164,6 +164,8 @@ def test_an_interval_speaks_of_options(invoke, model, new_customers):
 def test_parameters_become_options():
     said = in_options("n_bootstraps=20 is small. Fit with calibration='auto'; tol=0.001.")
     assert said == "--bootstraps 20 is small. Fit with --calibration auto; 0.001."
+    said = in_options("Set class_weight='auto' and reliability='balanced_accuracy', or tol=0.1.")
+    assert said == "Set --class-weight auto, or 0.1."
 
 
 def test_a_broken_pipe_on_windows(monkeypatch):

@@ -16,6 +16,7 @@ from svmproba.evaluation._checks import (
     column_auc,
     leak_limit,
 )
+from svmproba.evaluation._limits import mean_limits
 
 NAMES = ("bad", "good")
 
@@ -81,6 +82,17 @@ def test_probabilities_against_one_for_all():
     found = check_probabilities(positive, stated)
     assert names_of(found) == ["not significantly better than the base rate"]
     assert check_probabilities(np.tile(positive, 2), np.tile(stated, 2)) == []
+
+
+def test_a_gain_without_an_order_of_the_records():
+    """A link that was fitted to noise gains a little on the base rate, on the same records."""
+    positive = np.arange(1000) % 2 == 0
+    fitted = np.where(positive & (np.arange(1000) < 16), 0.9, 0.5)
+    gain = 0.25 - (positive - fitted) ** 2
+    assert mean_limits(gain)[0] > 0
+    assert names_of(check_probabilities(positive, fitted)) == [
+        "not significantly better than the base rate"
+    ]
 
 
 def test_a_golden_column_and_one_that_knows_the_outcome():

@@ -39,6 +39,14 @@ def test_limits_for_all_bins_at_once(data):
     assert display.name == "LogisticRegression, 90% limits"
 
 
+def test_bars_of_the_histogram_are_a_twentieth_wide():
+    display = ReliabilityDisplay.from_predictions([0, 1, 0, 1], [0.01, 0.06, 0.07, 1.0])
+    (bars,) = display.histogram_ax_.containers
+    assert bars.datavalues.tolist() == [1, 2, *[0] * 17, 1]
+    middles = [bar.get_x() + bar.get_width() / 2 for bar in bars]
+    np.testing.assert_allclose(middles, np.arange(20) / 20 + 0.025)
+
+
 def test_histogram_does_not_cover_the_diagram():
     display = ReliabilityDisplay.from_predictions([0, 1, 1], [0.2, 0.4, 0.9])
     display.figure_.draw_without_rendering()

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from matplotlib.backend_bases import MouseEvent
 from sklearn.svm import SVC
 
 from svmproba.evaluation import VoteHistogramDisplay
@@ -35,6 +36,18 @@ def test_moving_the_threshold_moves_the_votes():
     assert len(display.ax_.containers) == 2
     display.move_threshold(-1.0)  # a score at the threshold votes for both sides
     assert display.share == 0.625
+
+
+def test_the_mouse_moves_the_threshold():
+    display = VoteHistogramDisplay.from_predictions([-2.0, -1.0, -0.5, 1.0])
+    canvas, ax = display.figure_.canvas, display.ax_
+    canvas.draw()
+    x, y = *ax.transData.transform((-0.75, 0))[:1], *ax.transAxes.transform((0, 0.5))[1:]
+    canvas.callbacks.process(
+        "button_press_event", MouseEvent("button_press_event", canvas, x, y, button=1)
+    )
+    assert display.threshold == pytest.approx(-0.75)
+    assert counts(display) == [2, 2]
 
 
 def test_share_is_the_probability_of_the_best_theta(new_data, ensemble):

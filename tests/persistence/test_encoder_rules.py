@@ -20,6 +20,16 @@ ENCODER = {
     "text": ("_n_features_outs", ["3", 3], "_n_features_outs"),
     "dropped beyond": ("_drop_idx_after_grouping", {"objects": [[2], [99, None]]}, "_drop_idx"),
     "dropped before": ("_drop_idx_after_grouping", {"objects": [[2], [-5, None]]}, "_drop_idx"),
+    "dropped just before": (
+        "_drop_idx_after_grouping",
+        {"objects": [[2], [-1, None]]},
+        "_drop_idx",
+    ),
+    "dropped just beyond": (
+        "_drop_idx_after_grouping",
+        {"objects": [[2], [3, None]]},
+        "_drop_idx",
+    ),
     "dropped text": ("_drop_idx_after_grouping", {"objects": [[2], ["x", None]]}, "_drop_idx"),
     "no categories": ("categories_", [], "different lengths"),
     "categories of text": ("categories_", ["abc", "abc"], "not arrays"),

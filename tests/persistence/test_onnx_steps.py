@@ -22,8 +22,11 @@ from svmproba import (
     BootstrapSVC,
     RateFeatureSelector,
     SelectedBootstrapSVC,
+    load,
+    save,
     to_onnx,
 )
+from svmproba._words import CategoryWords
 from svmproba.preparation.preprocessing import make_preprocessor
 
 onnx = pytest.importorskip("onnx")
@@ -115,6 +118,17 @@ def test_text_without_a_column_transformer(session, run):
     proto = to_onnx(model)
     _, P = session(proto).run(None, as_inputs(table, proto))
     np.testing.assert_allclose(P, model.predict_proba(table), rtol=0, atol=1e-12)
+
+
+def test_categories_written_as_words(session, path):
+    table = mixed_table(200)[["town", "sex"]]
+    fill, encode = SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False)
+    model = make_pipeline(CategoryWords(), fill, encode, BootstrapSVC(**SMALL))
+    proto = to_onnx(model.fit(table, table["sex"] == "m"))
+    _, P = session(proto).run(None, as_inputs(table, proto))
+    np.testing.assert_allclose(P, model.predict_proba(table), rtol=0, atol=1e-12)
+    save(model, path)
+    np.testing.assert_array_equal(load(path).predict_proba(table), model.predict_proba(table))
 
 
 def test_columns_with_names_of_outputs():

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from svmproba.selection import _mip
 from svmproba.selection._mip import _reach, cost_step, round_up, solve_exact, widest
 from svmproba.selection._task import gaps, threshold
 from svmproba.selection._weights import Candidate
@@ -39,6 +40,18 @@ def test_no_time_leaves_the_start():
     best, bound = solve_exact(task, "highs", 0.0, start, np.random.default_rng(0))
     assert best is start
     assert bound <= 3
+
+
+def test_a_rule_that_is_right_within_tolerances_alone_ends_the_search(monkeypatch):
+    X, positive = noisy(5, 24, 5)
+    task = task_of(X, positive, FLOORS)
+    start = Candidate((0, 1, 2, 3, 4), np.ones(5), -1.0)
+    checked = []
+    monkeypatch.setattr(_mip, "_checked", lambda task, weights, rng: checked.append(weights))
+    best, bound = solve_exact(task, "highs", 20.0, start, np.random.default_rng(0))
+    assert best is start
+    assert bound <= cheapest(X, positive, FLOORS)
+    assert len(checked) == 1
 
 
 def test_scores_stay_within_reach():

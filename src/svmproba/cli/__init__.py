@@ -1,4 +1,4 @@
-"""The command ``svmproba``: fit, predict, report, compare, example and reproduce."""
+"""The command ``svmproba``: fit, predict, report, compare, example, warmup and reproduce."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def make_app() -> Any:
     from svmproba.cli.commands.predict import predict
     from svmproba.cli.commands.report import report
     from svmproba.cli.commands.reproduce import reproduce
+    from svmproba.cli.commands.warmup import warmup
 
     app = typer.Typer(
         no_args_is_help=True,
@@ -55,6 +56,6 @@ def make_app() -> Any:
     ) -> None:
         pass
 
-    for command in (fit, predict, report, compare, example, reproduce):
+    for command in (fit, predict, report, compare, example, warmup, reproduce):
         app.command(epilog=EXIT_CODES)(command)
     return app

@@ -145,6 +145,7 @@ def explain(error: Exception) -> tuple[str, int]:
 
 def in_options(text: str) -> str:
     """Replace parameters of the library by options: n_bootstraps=20 becomes --bootstraps 20."""
+    text = re.sub(r" and reliability='\w+'", "", text)  # for which there is no option
     return _PARAMETER.sub(lambda found: _OPTIONS[found[1]] + found[3], text)
 
 

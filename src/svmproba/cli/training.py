@@ -89,7 +89,7 @@ def train(
     else:
         svm = BootstrapSVC(**common)
     kept = task.kept
-    columns = make_preprocessor(task.X)
+    columns = make_preprocessor(task.X, any_types=True)
     try:
         rows = columns.fit_transform(task.X.iloc[kept])
         with listening(advance) if advance is not None else nullcontext():

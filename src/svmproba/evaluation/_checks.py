@@ -94,12 +94,18 @@ def check_calls(calls: Calls, names: tuple[str, str], remedy: str, usual: bool) 
 
 
 def check_probabilities(positive: Bools, proba: Floats) -> list[Finding]:
-    """Warn if the Brier score is not below that of the base rate, with 95 % confidence."""
+    """Warn unless the Brier score is below that of the base rate, with 95 % confidence.
+
+    The area under the ROC curve must be above one half as well: a link that was fitted to the same
+    out-of-bag scores gains a little on the base rate even where they are noise.
+    """
     share = positive.mean()
     gain = (positive - share) ** 2 - (positive - proba) ** 2
-    lower, _ = mean_limits(gain, 0.9)
-    if lower > 0:
-        return []
+    if mean_limits(gain, 0.9)[0] > 0:
+        n_plus = int(positive.sum())
+        sizes = n_plus, len(positive) - n_plus
+        if auc_limits(float(roc_auc_score(positive, proba)), *sizes, 0.9)[0] > 0.5:
+            return []
     own, base = np.mean((positive - proba) ** 2), share * (1 - share)
     which = "no better" if own >= base else "not significantly better"
     text = (

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from svmproba import estimators, links
+from svmproba._words import CategoryWords
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.fitting.members import Members
 from svmproba.bootstrap.subgroups import SubgroupRates
@@ -62,7 +63,7 @@ PARTS: dict[str, type] = {**LINKS, "FeatureMap": FeatureMap, "FittedEnsemble": F
 @cache
 def classes() -> dict[str, type]:
     """Classes of which a file may hold instances."""
-    own = {"RateFeatureSelector": RateFeatureSelector}
+    own = {"CategoryWords": CategoryWords, "RateFeatureSelector": RateFeatureSelector}
     return {**MODELS, **PARTS, **own, **_sklearn(_STEPS)}
 
 

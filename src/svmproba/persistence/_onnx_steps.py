@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
 )
 
 from svmproba._sklearn_compat import input_places
+from svmproba._words import CategoryWords
 from svmproba.persistence._onnx_graph import Graph
 from svmproba.selection import RateFeatureSelector
 
@@ -104,9 +105,9 @@ def _text_columns(first: Any) -> set[int]:
 
 
 def _first_texts(steps: list[Any]) -> set[int]:
-    """Columns of the input that hold text; imputers keep the columns, so look behind them."""
+    """Columns of the input that hold text; steps that keep the columns are passed."""
     for step in steps:
-        if not isinstance(step, SimpleImputer):
+        if not isinstance(step, CategoryWords | SimpleImputer):
             return _text_columns(step)
     return set()
 
@@ -226,6 +227,7 @@ def _one_hot(graph: Graph, step: OneHotEncoder, table: Table) -> Table:
 
 
 _GRAPHS: dict[type, Callable[[Graph, Any, Table], Table]] = {
+    CategoryWords: lambda graph, step, table: table,  # the inputs are words already
     ColumnTransformer: _column_transformer,
     FunctionTransformer: _function,
     MaxAbsScaler: _shift("", "scale_"),

@@ -9,17 +9,20 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from svmproba._words import CategoryWords
+
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def make_preprocessor(X: pd.DataFrame) -> ColumnTransformer:
+def make_preprocessor(X: pd.DataFrame, *, any_types: bool = False) -> ColumnTransformer:
     """Build the paper's preprocessing for a table, of which names and types of columns are used.
 
     Numbers: missing cells get the median, then the column is scaled to mean 0 and variance 1; a
     constant column becomes 0. Categories and text: missing cells get the mode, then every category
     becomes a column; a category that is not in the training part gets zeros. Dates are dropped. The
-    result is dense, numbers first.
+    result is dense, numbers first. With `any_types` categories are compared as words, so that new
+    tables may hold them as other types.
     """
     numbers = list(X.select_dtypes("number").columns)
     categories = list(X.select_dtypes(exclude=["number", "datetime", "datetimetz"]).columns)
@@ -27,6 +30,7 @@ def make_preprocessor(X: pd.DataFrame) -> ColumnTransformer:
         SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
     )
     category = make_pipeline(
+        *([CategoryWords()] if any_types else []),
         SimpleImputer(strategy="most_frequent"),
         OneHotEncoder(handle_unknown="ignore", sparse_output=False),
     )

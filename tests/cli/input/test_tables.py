@@ -231,3 +231,10 @@ def test_reading_leaves_the_options_of_the_process_alone(read, monkeypatch):
     with pytest.raises(InputError, match=r"row 2 \(line 4\)"):
         read(b'a,b\n1,"x\nz"\n2\n')
     assert csv.field_size_limit() == limit
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("abcd", "abcd"), ("abcde", "abcde"), ("abcdef", "abcd…")]
+)
+def test_long_texts_are_shortened_to_a_width(text, shown):
+    assert tables.shorten(text, 5) == shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -102,6 +103,16 @@ def test_linear_families_have_coefficients(data):
 def test_bad_lists_are_named(params, message, data):
     with pytest.raises(ValueError, match=message):
         small(**params).fit(*data)
+
+
+@pytest.mark.parametrize("extreme", [1e-60, 1e60])
+@pytest.mark.parametrize("label", [0, 1])
+def test_every_weighting_of_a_list_keeps_within_the_range(extreme, label, data):
+    weights = [None, {label: extreme}, "balanced"]
+    with pytest.raises(
+        ValueError, match=f"class_weight must lie between .* got {re.escape(f'{extreme:g}')}"
+    ):
+        small(class_weight=weights).fit(*data)
 
 
 @pytest.mark.parametrize("calibration", [None, "auto", "platt"])

@@ -55,6 +55,17 @@ def test_no_variance_makes_a_step(adjusted):
     np.testing.assert_array_equal(link.predict([-1e-9, 0.0, 1e-9]), [0.0, 0.5, 1.0])
 
 
+@pytest.mark.parametrize("flat", [0, 1])
+def test_one_class_of_equal_scores_has_no_variance(flat):
+    scores, positive = SCORES.copy(), POSITIVE
+    scores[positive == flat] = 4 * flat - 2
+    link = GaussianLink().fit(scores, positive)
+    of_other = scores[positive != flat]
+    variance = of_other.var() * len(of_other) / (len(scores) - 2)
+    difference = scores[positive].mean() - scores[~positive].mean()
+    assert link.slope_ == pytest.approx(difference / variance)
+
+
 def test_two_samples_make_a_step():
     link = GaussianLink().fit(np.array([-1.0, 2.0]), np.array([False, True]))
     np.testing.assert_array_equal(link.predict([-0.1, 0.0, 0.1]), [0.0, 0.5, 1.0])

@@ -159,3 +159,20 @@ def test_a_function_is_called_by_another(make):
     for x in (1.0, 2.0):
         assert compiled.call_with(function, argument, (1.0,), x, 0.5) == 9.0 * x + 0.5
     assert len(argument.signatures) == 1
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_where_no_folder_can_be_written_one_warning_names_the_remedy(load, monkeypatch):
+    def refuse(cache=False, **flags):
+        if cache:  # as Numba does
+            raise RuntimeError("cannot cache function 'double': no locator available")
+        return njit(**flags)
+
+    monkeypatch.setattr(compiled, "njit", refuse)
+    module = load()
+    with pytest.warns(RuntimeWarning, match=r"neither the folder .* NUMBA_CACHE_DIR .* warmup"):
+        assert module.double(1.5) == 3.0
+    assert module.double(2) == 4.0  # another type; a second warning would be an error
+    assert module.triple(1.5) == 4.5
+    assert module.double.stats.cache_path is None
+    assert compiled.compiled_functions()[-2:] == [module.double, module.triple]

@@ -10,18 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from svmproba._types import Bools, Floats
+from svmproba._words import MISSING, SAME_WORDS
 from svmproba.cli.input.numerals import NumberFormat, best_formats
-from svmproba.cli.input.tables import MISSING, Reading
+from svmproba.cli.input.tables import Reading
 
 PLAIN = NumberFormat()
-#: Different spellings of one integer, truth value or time.
-_SAME_WORDS = (
-    (r"^([-+]?\d+)\.0*$", r"\1"),
-    (r"^(?i:true)$", "True"),
-    (r"^(?i:false)$", "False"),
-    (r"^(\d{4}-\d{2}-\d{2})[ T]00:00:00(?:\.0*)?$", r"\1"),
-    (r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2}(?:\.\d*[1-9])?)(?:\.?0*)$", r"\1 \2"),
-)
 
 
 class Numbers(NamedTuple):
@@ -131,7 +124,7 @@ def _words(cells: Any) -> Any:
         words = tidied(cells.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         words = tidied(pa.array([str(cell) for cell in cells.to_pylist()], pa.string()))
-    for pattern, word in _SAME_WORDS:
+    for pattern, word in SAME_WORDS:
         words = pc.replace_substring_regex(words, pattern, word)
     return words
 

@@ -23,8 +23,6 @@ from svmproba.cli.input.csv_text import (
 )
 from svmproba.cli.output.files import STANDARD
 
-#: Cells that count as missing, after spaces around them are taken away.
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "#N/A")
 #: Records of Parquet that are read at a time.
 CHUNK_ROWS = 1 << 15
 

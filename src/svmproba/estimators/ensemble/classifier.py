@@ -144,8 +144,10 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         estimator
             A copy with its own ``threshold_``, ``proba_threshold_``, ``guarantee_`` and out-of-bag
             rates; costs of `with_costs` decide no longer. One of vote shares has no ``oob_proba_``,
-            which would need the training samples again. With `by`, ``subgroup_rates_`` has the
-            thresholds and their price in every subgroup, on the samples that set them.
+            which would need the training samples again, and with `per_theta` its out-of-bag rates
+            are NaN: `ThresholdBootstrapSVC` with ``per_theta=True`` knows both. With `by`,
+            ``subgroup_rates_`` has the thresholds and their price in every subgroup, on the samples
+            that set them.
 
         Examples
         --------

@@ -1,4 +1,6 @@
-"""How functions are compiled and cached. Private names of Numba are used in this module alone.
+"""How functions are compiled and cached.
+
+Private names of Numba are used in this module and in :mod:`~svmproba.solvers.core.parts` alone.
 
 Each of them saves time, and each has a fallback for a version of Numba that lacks the name:
 
@@ -15,6 +17,8 @@ flags ``no_cpython_wrapper`` and  half of the compilation              functions
                                   another file                         own file alone
 ``disable_compile``               9 of 29 s of the compilation of      shared functions are compiled
                                   constrained SVMs, see `call_with`    once for each caller
+libraries of code, in `parts`     10 to 25 % of the compilation        every function is optimised
+                                                                       once for each caller
 ================================  ===================================  ============================
 """
 
@@ -38,6 +42,7 @@ _LOCK = Lock()
 _warned: list[str] = []
 #: What chooses the bodies of generic functions, by their names.
 _BODIES: dict[str, Callable[..., Any]] = {}
+_entries: list[Any] = []
 
 
 def _known(**flags: Any) -> dict[str, Any]:
@@ -46,7 +51,17 @@ def _known(**flags: Any) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if hasattr(options, name)}
 
 
+def _compiler() -> dict[str, Any]:
+    """Return the compiler of :mod:`~svmproba.solvers.core.parts`, where this Numba allows it."""
+    try:
+        from svmproba.solvers.core.parts import Compiler
+    except (ImportError, AttributeError):
+        return {}
+    return {"pipeline_class": Compiler}
+
+
 _FLAGS = {
+    **_compiler(),
     "nogil": True,
     "error_model": "numpy",
     # Sums may be reordered, so that they vectorise; infinite bounds keep their meaning.
@@ -87,18 +102,40 @@ class _OptionalCache:
             _warn_of_cache(str(self._cache.cache_path), repr(error))
 
 
+class _NoCache:
+    """Stands for the cache where no folder can be written. Says so when a function is compiled."""
+
+    cache_path = None
+
+    def load_overload(self, *args: Any) -> None:
+        """Find nothing."""
+
+    def save_overload(self, *args: Any) -> None:
+        _warn(
+            "Compiled functions could not be kept: neither the folder of the package nor the "
+            "user's cache folder can be written. They are compiled anew, which takes some seconds "
+            "in each process. Set the environment variable NUMBA_CACHE_DIR to a folder that can "
+            "be written, and run `svmproba warmup` once."
+        )
+
+    def flush(self) -> None:
+        """Delete nothing."""
+
+
 def _warn_of_cache(folder: str, error: str) -> None:
+    _warn(
+        f"Compiled functions could not be kept in {folder} or read from there ({error}). They "
+        f"are compiled anew, which takes some seconds in each process. If the folder is full "
+        f"or cannot be written, free some space or set the environment variable "
+        f"NUMBA_CACHE_DIR to another folder; if a file in it is damaged, delete the folder."
+    )
+
+
+def _warn(text: str) -> None:
     """Warn once in a process."""
     if not _warned:
-        _warned.append(folder)
-        warnings.warn(
-            f"Compiled functions could not be kept in {folder} or read from there ({error}). They "
-            f"are compiled anew, which takes some seconds in each process. If the folder is full "
-            f"or cannot be written, free some space or set the environment variable "
-            f"NUMBA_CACHE_DIR to another folder; if a file in it is damaged, delete the folder.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        _warned.append(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 @lru_cache
@@ -125,10 +162,18 @@ def entry(function: Callable[..., Any], flags: dict[str, Any] = _FLAGS) -> Calla
     """Compile a function that Python calls, once per machine where a cache can be written."""
     try:
         compiled = njit(**flags, cache=True)(function)
+        _guard_cache(compiled, Path(function.__code__.co_filename).parent)
     except RuntimeError:  # neither beside the package nor in the user's cache folder
-        return njit(**flags)(function)
-    _guard_cache(compiled, Path(function.__code__.co_filename).parent)
+        compiled = njit(**flags)(function)
+        if hasattr(compiled, "_cache"):
+            compiled._cache = _NoCache()
+    _entries.append(compiled)
     return compiled
+
+
+def compiled_functions() -> list[Any]:
+    """Return the functions that Python calls, compiled or not yet; their ``stats`` say which."""
+    return [function for function in _entries if hasattr(function, "stats")]
 
 
 def lean_entry(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,7 +202,7 @@ def body_of(function: Callable[..., Any]) -> Callable[[Any], Any]:
 
     def register(choose: Any) -> Any:
         _BODIES[function.__qualname__] = choose
-        return overload(function, jit_options=_LEAN)(choose)
+        return overload(function, jit_options=JIT)(choose)
 
     return register
 
