@@ -8,11 +8,15 @@ RELEASE_INSTALLED := $(VENV)/.release-installed
 OLDEST := .venv-oldest
 # Two workers leave room for the BLAS and joblib threads that some tests start.
 WORKERS ?= 2
+# Commits that `make speed` compares.
+BASE ?= main
+NEW ?= HEAD
 # Small problems that an interpreter can solve.
-UNCOMPILED := tests/solvers/test_uncompiled.py
+UNCOMPILED := $(addprefix tests/, solvers/test_uncompiled.py solvers/test_methods.py solvers/dual \
+	solvers/newton/test_directions.py bootstrap/summaries selection/test_proof.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test test-oldest coverage uncompiled dist lint format bench docs clean
+.PHONY: help setup demo picture test test-oldest coverage uncompiled dist lint format bench speed docs clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' \
@@ -61,7 +65,8 @@ coverage: $(RELEASE_INSTALLED) ## the tests, with lines and branches counted; HT
 
 uncompiled: $(RELEASE_INSTALLED) ## the solvers without compilation: bounds are checked, lines counted
 	rm -rf out/uncompiled
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --rcfile=tools/uncompiled.ini -m pytest -q $(UNCOMPILED)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --rcfile=tools/uncompiled.ini -m pytest -q \
+		-W ignore::RuntimeWarning $(UNCOMPILED)
 	$(BIN)/python -m coverage html -q --rcfile=tools/uncompiled.ini
 	$(BIN)/python -m coverage report --rcfile=tools/uncompiled.ini
 
@@ -82,6 +87,10 @@ format: setup ## let ruff rewrite what it can
 
 bench: setup ## the race against scikit-learn (data: SVMPROBA_DATA=folder)
 	$(BIN)/python benchmarks/fit_race.py
+
+speed: $(RELEASE_INSTALLED) ## fit times of two commits and of scikit-learn's SVMs: BASE=main NEW=HEAD
+	cd benchmarks && ../$(BIN)/python -m asv machine --yes
+	cd benchmarks && ../$(BIN)/python -m asv continuous --show-stderr --factor 1.15 $(BASE) $(NEW)
 
 docs: $(DOCS_INSTALLED) ## build the guide in docs/_build/html
 	$(BIN)/python -m sphinx -q -E -W --keep-going docs docs/_build/html

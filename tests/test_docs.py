@@ -16,7 +16,8 @@ BUILT = {"_build", "auto_examples", "generated"}
 PAGES = sorted(page for page in DOCS.rglob("*.md") if not BUILT & set(page.relative_to(DOCS).parts))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 #: Packages that a block may do without: then its page is skipped from there on.
-OPTIONAL = {"dask", "distributed", "jinja2", "mapie", "onnx", "onnxruntime", "pyscipopt", "torch"}
+OPTIONAL = {"dask", "distributed", "jinja2", "mapie", "mlflow", "onnx", "onnxruntime", "pyscipopt"}
+OPTIONAL |= {"skops", "torch"}
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 SHELL = re.compile(r"```shell\n(.*?)```", re.DOTALL)
 TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)

@@ -1,9 +1,11 @@
 """Files are written whole or not at all."""
 
 import os
+import time
 
 import pytest
 
+from svmproba import _files
 from svmproba._files import whole_file, write_whole
 from svmproba.cli.output.files import check_target
 
@@ -65,3 +67,14 @@ def test_an_interrupted_write_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         write_whole(tmp_path / "t.csv", b"a,b\n")
     assert os.listdir(tmp_path) == []
+
+
+def test_leftovers_where_files_have_no_locks(tmp_path, monkeypatch):
+    """As on Windows: only those that are a day old belong to nobody."""
+    monkeypatch.setattr(_files.sys, "platform", "win32")
+    for name, age in (("old", 25 * 3600), ("young", 60)):
+        leftover = tmp_path / f".a.svmproba-{name}.txt"
+        leftover.write_text("")
+        os.utime(leftover, (time.time() - age,) * 2)
+    write_whole(tmp_path / "a.txt", b"")
+    assert sorted(os.listdir(tmp_path)) == [".a.svmproba-young.txt", "a.txt"]

@@ -2,6 +2,9 @@
 
 import importlib
 import sys
+from email.message import Message
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,10 +12,20 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from svmproba import BootstrapSVC, _sklearn_compat, save
+import svmproba
+from svmproba import (
+    BootstrapSVC,
+    ConstrainedSVC,
+    ProbabilitySVC,
+    RateFeatureSelector,
+    _sklearn_compat,
+    save,
+)
 from svmproba._sklearn_compat import callback_context, encoder_state, has_callbacks, input_places
 from svmproba.persistence._archive import Refused
 from svmproba.persistence._rules import check_object
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def first_column(frame):
@@ -88,3 +101,48 @@ def test_settings_of_fits_to_come_are_no_state(tmp_path):
     for name in _sklearn_compat.NOT_FITTED_STATE:
         setattr(model, name, object())
     save(model, tmp_path / "model.svmproba")
+
+
+def test_diagrams_link_to_the_guide(monkeypatch):
+    """Where the installed package names it; classes of others have no page there."""
+    models = [BootstrapSVC(), ConstrainedSVC(), ProbabilitySVC(), RateFeatureSelector()]
+    monkeypatch.setattr(_sklearn_compat, "guide_address", lambda: "https://guide.example")
+    for model in models:
+        page = f"https://guide.example/generated/svmproba.{type(model).__name__}.html"
+        assert model._get_doc_link() == page
+        assert f'href="{page}"' in model._repr_html_()
+    assert type("Mine", (BootstrapSVC,), {"__module__": "mine"})()._get_doc_link() == ""
+    monkeypatch.setattr(_sklearn_compat, "guide_address", lambda: "")
+    assert [model._get_doc_link() for model in models] == [""] * 4
+    assert 'href="http' not in models[0]._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("urls", "address"),
+    [
+        (["Source, https://a.example", "Documentation, https://b.example"], "https://b.example"),
+        (["Documentation, https://OWNER.example"], ""),
+        (["Source, https://a.example"], ""),
+        ([], ""),
+        (None, ""),
+    ],
+)
+def test_the_address_of_the_guide(urls, address, monkeypatch):
+    def facts(name):
+        if urls is None:
+            raise PackageNotFoundError(name)
+        message = Message()
+        for url in urls:
+            message["Project-URL"] = url
+        return message
+
+    monkeypatch.setattr(_sklearn_compat, "metadata", facts)
+    _sklearn_compat.guide_address.cache_clear()
+    assert _sklearn_compat.guide_address() == address
+    _sklearn_compat.guide_address.cache_clear()
+
+
+def test_pages_that_diagrams_link_to_are_in_the_api():
+    listed = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").split()
+    shown = {name for name in svmproba.__all__ if hasattr(getattr(svmproba, name), "fit")}
+    assert {getattr(svmproba, name).__name__ for name in shown} <= set(listed)

@@ -40,7 +40,7 @@ svmproba.ProbabilitySVC().fit(X, y).predict_proba(X)
 #: The example of the README, and a graph in ONNX.
 COMMANDS = (
     "example",
-    "fit credit.csv --target default --positive yes --bags 50 --out credit.svmproba",
+    "fit credit.csv --target default --positive yes --bootstraps 50 --out credit.svmproba",
     "predict credit.svmproba new.csv --out scored.csv",
     "report credit.svmproba later.csv --out report.html",
 )

@@ -7,12 +7,16 @@ import errno
 import os
 import secrets
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-if sys.platform != "win32":  # where a file that is open cannot be removed
+if sys.platform != "win32":
     import fcntl
+
+#: Seconds after which a temporary file is a leftover, where files have no locks.
+_LEFT_AFTER = 24 * 3600.0
 
 
 @contextmanager
@@ -87,8 +91,9 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _remove_unless_locked(leftover: Path) -> None:
-    if sys.platform == "win32":
-        leftover.unlink()
+    if sys.platform == "win32":  # no locks; a file that is open cannot be removed
+        if time.time() - leftover.stat().st_mtime > _LEFT_AFTER:
+            leftover.unlink()
         return
     lock = os.open(leftover, os.O_RDWR)
     try:

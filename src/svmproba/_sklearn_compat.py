@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ except ImportError:  # scikit-learn < 1.9
 __all__ = [
     "NOT_FITTED_STATE",
     "CallbackSupportMixin",
+    "DocLinkMixin",
     "EncoderState",
     "callback_context",
     "encoder_state",
@@ -48,6 +51,26 @@ def callback_context(estimator: Any, n_subtasks: int) -> Any:
 def has_callbacks(estimator: Any) -> bool:
     """Whether somebody listens; without them, single bags are not worth a report."""
     return hasattr(estimator, "_skl_callbacks")
+
+
+@cache
+def guide_address() -> str:
+    """Address of the guide, as the installed package states it; empty where it states none."""
+    try:
+        urls = metadata("svmproba").get_all("Project-URL", [])
+    except PackageNotFoundError:
+        return ""
+    found = dict(url.split(", ", 1) for url in urls).get("Documentation", "")
+    return "" if "OWNER" in found else found  # before the first release
+
+
+class DocLinkMixin:
+    """The diagram of an estimator in notebooks links to its page in our guide."""
+
+    def _get_doc_link(self) -> str:
+        home, name = type(self).__module__.partition(".")[0], type(self).__name__
+        ours = home == "svmproba" and guide_address()
+        return f"{guide_address()}/generated/svmproba.{name}.html" if ours else ""
 
 
 class EncoderState(NamedTuple):

@@ -1,10 +1,13 @@
 """How commands end."""
 
 import contextlib
+import errno
+import io
 import json
 import os
 import re
 import signal
+import sys
 import warnings
 
 import numpy as np
@@ -14,8 +17,10 @@ from typer.testing import CliRunner
 
 from svmproba import cli
 from svmproba._files import whole_file
+from svmproba.cli import errors
 from svmproba.cli.errors import (
     BAD_INPUT,
+    BROKEN_PIPE,
     FAILED,
     INTERRUPTED,
     OK,
@@ -161,3 +166,18 @@ def test_parameters_become_options():
     assert said == "--bootstraps 20 is small. Fit with --calibration auto; 0.001."
     said = in_options("Set class_weight='auto' and reliability='balanced_accuracy', or tol=0.1.")
     assert said == "Set --class-weight auto, or 0.1."
+
+
+def test_a_broken_pipe_on_windows(monkeypatch):
+    gone = OSError(errno.EINVAL, "Invalid argument")
+    assert conduct(failing(gone)) == FAILED
+    monkeypatch.setattr(errors.sys, "platform", "win32")
+    monkeypatch.setattr(errors, "silence_standard_output", lambda: None)
+    assert conduct(failing(gone)) == BROKEN_PIPE
+    assert conduct(failing(OSError(errno.EINVAL, "Invalid argument", "a.csv"))) == FAILED
+
+
+@pytest.mark.parametrize(("encoding", "text"), [("utf-8", '"Ω"'), ("cp1252", r'"\u03a9"')])
+def test_json_is_ascii_where_output_is_not_utf8(encoding, text, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
+    assert to_json("Ω") == text

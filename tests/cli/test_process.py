@@ -1,6 +1,7 @@
 """The command as a process of its own: pipes, signals, exit codes, what is not installed."""
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -9,8 +10,11 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 import svmproba
+
+no_sigint = pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
 
 ENVIRONMENT = {
     **os.environ,
@@ -43,6 +47,7 @@ def test_through_pipes(model, new_customers):
     assert scored["customer"].tolist() == pd.read_csv(new_customers)["customer"].tolist()
 
 
+@no_sigint
 def test_stopped_while_it_waits_for_a_pipe(model, new_customers, tmp_path):
     header, _, rows = new_customers.read_bytes().partition(b"\n")
     out = ["--out", tmp_path / "s.csv"]
@@ -58,6 +63,7 @@ def test_stopped_while_it_waits_for_a_pipe(model, new_customers, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@no_sigint
 def test_stopped_while_it_fits(credit, tmp_path):
     long = ["--bootstraps", "20000", "--jobs", "1", "--out", tmp_path / "m.svmproba"]
     with start("fit", credit, "--target", "default", *long) as running:
@@ -81,6 +87,25 @@ def test_a_reader_that_goes_away(model, new_customers, tmp_path):
         said = running.stderr.read()
         assert running.wait(120) == 141
     assert said == b""
+
+
+def test_json_in_an_old_encoding(model, new_customers, tmp_path):
+    """As in a pipe on Windows: what the encoding lacks is escaped, and JSON is ASCII."""
+    table = tmp_path / "Ωmega.csv"
+    table.write_bytes(new_customers.read_bytes())
+    said = {}
+    for how in ([], ["--json"]):
+        out = tmp_path / f"out{len(how)}.csv"
+        done = subprocess.run(
+            [*COMMAND, "predict", model, table, "--out", out, *how],
+            env={**ENVIRONMENT, "PYTHONIOENCODING": "cp1252"},
+            capture_output=True,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stderr
+        said[len(how)] = done.stdout
+    assert said[1].isascii()
+    assert json.loads(said[1])
 
 
 def test_what_is_not_installed_is_named(credit, tmp_path):

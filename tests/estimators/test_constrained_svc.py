@@ -332,7 +332,9 @@ def test_everything_else_works_as_in_ebb(data):
     assert model.with_calibration(None).rate_curve().tpr[0] == 1
     assert model.predict_proba_interval(X[:3], kind="simulation").shape == (3, 2)
     assert set(model.decide(X, fn_cost=5.0)) <= {0, 1}
-    assert "proven optimal" in model.summary_
+    assert f"{model.proven_.mean():.0%} proven optimal" in model.summary_
+    middle = np.median(model.duality_gap_[~model.replaced_])
+    assert f"median gap to the proven bound {middle:.2%}, 0 replaced" in model.summary_
     assert model.summary_ in model._repr_html_()
 
 

@@ -30,6 +30,16 @@ def model(data):
     )
 
 
+def test_logarithms_of_probabilities(data):
+    X, y = data
+    votes = BootstrapSVC([1.0], n_bootstraps=20, random_state=0).fit(X, y)
+    for model in (votes, ProbabilitySVC(Cs=[1.0]).fit(X, y)):
+        proba, logarithms = model.predict_proba(X), model.predict_log_proba(X)
+        assert np.array_equal(np.exp(logarithms) > 0.0, proba > 0.0)
+        np.testing.assert_allclose(np.exp(logarithms), proba, rtol=1e-12)
+    assert (votes.predict_proba(X) == 0.0).any()  # minus infinity, without a warning
+
+
 def test_decisions_have_the_least_expected_cost(model, data):
     X, _ = data
     rng = np.random.default_rng(0)

@@ -27,6 +27,7 @@ PEAK = "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of the peak is that of Linux")
 @pytest.mark.parametrize(
     "script",
     [FIT.format(n_bootstraps=500) + PEAK, FIT.format(n_bootstraps=500) + PREDICT + PEAK],

@@ -26,6 +26,16 @@ def test_limits_solve_their_equation(auc, n_plus, n_minus):
     assert mirrored == pytest.approx((1 - upper, 1 - lower), abs=1e-9)
 
 
+@pytest.mark.parametrize("auc", [0.0, 0.3, 0.5, 0.83, 1.0])
+@pytest.mark.parametrize(("n_plus", "n_minus"), [(7, 7), (10, 30), (1, 4)])
+def test_the_deviation_is_that_of_hanley_and_mcneil(auc, n_plus, n_minus):
+    """Radiology 143 (1982), with the mean of both sizes for either."""
+    n = (n_plus + n_minus) / 2
+    of_plus, of_minus = auc / (2 - auc) - auc**2, 2 * auc**2 / (1 + auc) - auc**2
+    variance = (auc * (1 - auc) + (n - 1) * (of_plus + of_minus)) / (n_plus * n_minus)
+    assert auc_deviation(auc, n_plus, n_minus) == pytest.approx(np.sqrt(variance), abs=1e-12)
+
+
 @pytest.mark.parametrize(("shift", "n_plus", "n_minus"), [(1.0, 10, 10), (2.5, 10, 30)])
 def test_limits_cover_the_area_of_two_normals(shift, n_plus, n_minus):
     """Newcombe found coverage from .95 to .97 for such samples."""

@@ -1,5 +1,4 @@
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -190,7 +189,7 @@ def stop_after(path, n_cells):
     """Kill the experiment when it has told of some cells; returns their folds."""
     running = start(path)
     folds = [int(running.stdout.readline()) for _ in range(n_cells)]
-    running.send_signal(signal.SIGKILL)
+    running.kill()
     running.wait(timeout=60)
     running.stdout.close()
     return folds

@@ -75,6 +75,11 @@ def samples_needed(
     return max(1, math.ceil(math.log(delta) / math.log(rate)))
 
 
+def samples_of(name: str) -> str:
+    """Name the samples of a class: "positive", or "of class 'a'"."""
+    return f"samples {name}" if name.startswith("of ") else f"{name} samples"
+
+
 def guaranteed_level(
     levels: Floats,
     rate: float,
@@ -92,9 +97,9 @@ def guaranteed_level(
     error. With `groups` it is exact for independent groups, see `svmproba.bootstrap.groups`.
     """
     known = ~np.isnan(levels)
-    levels, unit = levels[known], f"{name} samples"
+    levels, unit = levels[known], samples_of(name)
     if groups is not None:
-        groups, unit = groups[known], f"groups with {name} samples"
+        groups, unit = groups[known], f"groups with {samples_of(name)}"
         if subsampling == "repeated" and len(levels):
             delta = (1 - confidence) * _ROUNDING
             level = averaged_level(levels, groups, rate, delta)

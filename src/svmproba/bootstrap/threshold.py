@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmproba._types import Bools, Floats
-from svmproba.bootstrap.guarantee import guaranteed_level
+from svmproba.bootstrap.guarantee import guaranteed_level, samples_of
 from svmproba.bootstrap.summaries.profile import MAX_THRESHOLDS, Profile
 
 #: Distance of a threshold from the score it is set for, as a share of the largest: the sample keeps
@@ -82,6 +82,7 @@ def threshold_for_rate(
     hair: float = 0.0,
     groups: NDArray[np.int64] | None = None,
     subsampling: str = "single",
+    name: str = "",
 ) -> float:
     """Threshold of the levels that gives a class its rate; a sample is called positive above it.
 
@@ -89,12 +90,13 @@ def threshold_for_rate(
     With `exceed` the threshold only moves in favour of the class, away from `neutral`. With a
     confidence, the rate is guaranteed on new samples, see `guaranteed_level`; else it is reached on
     these. The threshold keeps away from the sample that sets it by `hair` times the largest level.
+    Errors call the samples by `name`, such as "of class 'a'", or positive and negative ones.
     """
     judged = (positive == (sign > 0)) & ~np.isnan(levels)
     of_class = levels[judged]
-    name = "positive" if sign > 0 else "negative"
+    name = name or ("positive" if sign > 0 else "negative")
     if len(of_class) == 0:
-        raise ValueError(f"A rate of {rate:g} needs {name} samples, and none can be judged.")
+        raise ValueError(f"A rate of {rate:g} needs {samples_of(name)}, and none can be judged.")
     if confidence is None:
         level = level_for_rate(sign * of_class, rate)
     else:

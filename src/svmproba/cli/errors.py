@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -89,6 +90,9 @@ def conduct(
 ) -> int:
     """Run ``work(messages)`` and return the exit code; errors become one line, unless `debug`."""
     messages = Messages(as_json)
+    with contextlib.suppress(AttributeError):  # not a stream of the interpreter
+        # Windows gives pipes and files an old encoding; as standard error does already.
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         try:
             with handled_signals() as messages.check, library_warnings_to(messages):
@@ -96,10 +100,10 @@ def conduct(
         except KeyboardInterrupt:
             messages.note("stopped")
             outcome = Outcome({"error": "stopped"}, INTERRUPTED)
-        except (BrokenPipeError, Terminated):
+        except Terminated:
             raise
         except Exception as error:
-            if debug:
+            if debug or is_broken_pipe(error):
                 raise
             message, code = explain(error)
             messages.note(f"error: {message}")
@@ -107,10 +111,20 @@ def conduct(
         if as_json:
             print(to_json({**outcome.result, "warnings": messages.warnings}))
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if not is_broken_pipe(error):
+            raise
         silence_standard_output()
         return BROKEN_PIPE
     return outcome.code
+
+
+def is_broken_pipe(error: Exception) -> bool:
+    """Whether the reader of a pipe has closed it; Windows calls that an invalid argument."""
+    if isinstance(error, BrokenPipeError):
+        return True
+    nameless = isinstance(error, OSError) and error.filename is None
+    return nameless and sys.platform == "win32" and error.errno == errno.EINVAL
 
 
 def explain(error: Exception) -> tuple[str, int]:
@@ -137,7 +151,9 @@ def in_options(text: str) -> str:
 
 def to_json(found: Any) -> str:
     """Write JSON, with NumPy scalars as numbers and NaN and infinity as null."""
-    return json.dumps(plain(found), ensure_ascii=False, allow_nan=False)
+    # Bytes of another encoding than UTF-8 would not be JSON.
+    is_utf8 = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
+    return json.dumps(plain(found), ensure_ascii=not is_utf8, allow_nan=False)
 
 
 def silence_standard_output() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import Tags
 
 from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.fitting.constrained_members import FloorFit, fit_constrained_members
@@ -17,7 +16,14 @@ from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._floors import FLOORS, check_floor
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators.ensemble.setting import check_input, set_up
+from svmproba.estimators.classes.floors import (
+    ClassFloorFit,
+    check_recall_floors,
+    fit_class_floors,
+    floors_of_two,
+)
+from svmproba.estimators.classes.setting import set_up_classes
+from svmproba.estimators.ensemble.setting import Checked, check_input, set_up
 from svmproba.estimators.input.parameters import check_option, stores_parameters
 from svmproba.solvers.constrained.single import EFFORT
 
@@ -40,6 +46,11 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     Parameters
     ----------
     {min_tpr, min_tnr, min_accuracy}
+    min_recall : dict of label to float, or None, default=None
+        Floors under the recalls of classes by their names, for any number of classes. With K
+        classes, a floor :math:`\lambda` of a class becomes one of :math:`1-(1-\lambda)/(K-1)` in
+        each of its pairs: sufficient for a recall of :math:`\lambda` in the bag, not necessary, and
+        ``bag_recalls_`` tells what is reached. The three floors above are for two classes.
     effort : {"fast", "default", "thorough"}, default="default"
         Convex problems that the search may solve for one member.
     {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
@@ -58,6 +69,9 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     replaced_ : ndarray of bool, shape (n_theta, n_bootstraps)
         Members without a feasible point: the floors clash in their bag, or no point was found
         that satisfies them. The plain SVM of the bag votes instead. A warning names them.
+    bag_recalls_ : ndarray, shape (n_theta, n_bootstraps, n_classes)
+        With more than two classes, the recalls of the members on their own bags. The three arrays
+        above then have a first axis for the pairs.
     summary_ : str
         The two in one sentence.
 
@@ -93,6 +107,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         *,
         min_tnr: float | None = None,
         min_accuracy: float | None = None,
+        min_recall: dict[Any, float] | None = None,
         effort: str = "default",
         Cs: ArrayLike | None = None,
         kernel: str = "linear",
@@ -124,7 +139,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
         Parameters
         ----------
-        {X/fit, y/two}
+        {X/fit, y}
         sample_weight : array-like, shape (n_samples,), optional
             Multiplicity of each sample in the price and in the rates of a bag; a sample of weight
             0 counts as absent.
@@ -135,7 +150,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         self : ConstrainedBootstrapSVC
             Fitted estimator.
         """
-        floors = {name: getattr(self, name) for name in FLOORS}
+        floors = {name: getattr(self, name) for name in WISHES}
         self._fit_floors([self], [floors], X, y, sample_weight, groups)
         return self
 
@@ -156,8 +171,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         X, y, sample_weight, groups
             As in `fit`.
         floors : iterable of dict
-            Floors ``min_tpr``, ``min_tnr``, ``min_accuracy`` of each model, best in increasing
-            order, such as ``[{"min_tpr": 0.5}, {"min_tpr": 0.9}]``.
+            Floors ``min_tpr``, ``min_tnr``, ``min_accuracy``, ``min_recall`` of each model, best in
+            increasing order, such as ``[{"min_tpr": 0.5}, {"min_tpr": 0.9}]``.
 
         Returns
         -------
@@ -167,10 +182,10 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         wishes = [dict(floor) for floor in floors]
         models = []
         for wish in wishes:
-            unknown = set(wish) - set(FLOORS)
+            unknown = set(wish) - set(WISHES)
             if unknown or not wish:
-                raise ValueError(f"floors must be dicts with keys among {FLOORS}, got {wish!r}.")
-            models.append(copy.copy(self).set_params(**({name: None for name in FLOORS} | wish)))
+                raise ValueError(f"floors must be dicts with keys among {WISHES}, got {wish!r}.")
+            models.append(copy.copy(self).set_params(**({name: None for name in WISHES} | wish)))
         if not models:
             raise ValueError("floors must name at least one floor.")
         self._fit_floors(models, wishes, X, y, sample_weight, groups)
@@ -186,9 +201,14 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         groups: ArrayLike | None,
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
-        floors = [[check_floor(name, wish.get(name)) for name in FLOORS] for wish in wishes]
-        checked = check_input(models[0], X, y, sample_weight, groups)
+        checked = check_input(models[0], X, y, sample_weight)
+        if checked.n_classes > 2:
+            self._fit_class_floors(models, wishes, checked)
+            return
         setting = set_up(models[0], checked, passes=2)
+        fixed = (setting.data.classes, setting.data.plus)
+        wishes = [floors_of_two(wish, *fixed) for wish in wishes]
+        floors = [[check_floor(name, wish.get(name)) for name in FLOORS] for wish in wishes]
         rng = setting.options["kernel"]["rng"]
         fits = fit_constrained_members(
             setting.data.X,
@@ -210,7 +230,41 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             warn_of_bags(model.ensemble_, model.reliability)
         setting.progress.finish()
 
-    def _note_quality(self, fit: FloorFit) -> None:
+    def _fit_class_floors(
+        self,
+        models: list[ConstrainedBootstrapSVC],
+        wishes: list[dict[str, Any]],
+        checked: Checked,
+    ) -> None:
+        """Fit more than two classes."""
+        for name in FLOORS:
+            if any(wish.get(name) is not None for wish in wishes):
+                raise ValueError(
+                    f"{name} needs two classes, got {checked.n_classes}: give "
+                    f"min_recall={{class: rate}}."
+                )
+        setting = set_up_classes(models[0], checked, passes=2)
+        classes = setting.samples.classes
+        floors = [check_recall_floors(wish.get("min_recall"), classes) for wish in wishes]
+        fits = fit_class_floors(models, setting, np.array(floors), self.effort)
+        seen = {name: getattr(models[0], name) for name in SEEN if hasattr(models[0], name)}
+        for model, floor, fit in zip(models, floors, fits, strict=True):
+            model.__dict__.update(seen)
+            model._settle_classes(setting, fit.ensemble)
+            model.bag_recalls_ = fit.bag_recalls
+            model._note_quality(fit)
+            if not floor.any():
+                warn_of_gaps(model.duality_gap_, model.tol, stacklevel=5)
+            reached = [
+                f"{label!r} {fit.bag_recalls[..., k].min():.3g} or more (floor {floor[k]:g})"
+                for k, label in enumerate(classes.tolist())
+                if floor[k]
+            ]
+            if reached:
+                model.summary_ += f" Recalls of the members on their bags: {', '.join(reached)}."
+        setting.progress.finish()
+
+    def _note_quality(self, fit: FloorFit | ClassFloorFit) -> None:
         self.proven_, self.replaced_ = fit.proven, fit.replaced
         n, n_replaced = fit.replaced.size, int(fit.replaced.sum())
         gaps = self.duality_gap_[~fit.replaced]
@@ -220,8 +274,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             f"{middle}, {n_replaced} replaced by plain SVMs because their floors clash."
         )
         if n_replaced:
-            floors = {name: getattr(self, name) for name in FLOORS}
-            asked = " and ".join(f"{k}={x:g}" for k, x in floors.items() if x is not None)
+            floors = {name: getattr(self, name) for name in WISHES}
+            asked = " and ".join(f"{k}={x}" for k, x in floors.items() if x is not None)
             message = (
                 f"{n_replaced} of {n} members have no known feasible point with {asked}: the "
                 f"floors clash in their bags. They are {self._named(fit.replaced)}. Plain SVMs "
@@ -231,6 +285,14 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
     def _named(self, members: NDArray[np.bool_], most: int = 5) -> str:
         """Name members by their hyperparameters and bags."""
+        if members.ndim == 3:
+            labels = self.classes_.tolist()
+            parts = [
+                f"{self._named(here, most)} of classes {labels[i]!r} and {labels[j]!r}"
+                for (i, j), here in zip(self.pairs_, members, strict=True)
+                if here.any()
+            ]
+            return "; ".join(parts[:most])
         names = []
         for theta, here in zip(self.thetas_, members, strict=True):
             gamma = f", gamma={theta['gamma']:g}" if theta["gamma"] == theta["gamma"] else ""
@@ -238,15 +300,11 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         more = f" and {len(names) - most} more" if len(names) > most else ""
         return ", ".join(names[:most]) + more
 
-    def __sklearn_tags__(self) -> Tags:
-        """Two classes."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def _summary(self) -> list[str]:
         return [*super()._summary(), self.summary_]
 
 
+#: Floors that users give.
+WISHES = (*FLOORS, "min_recall")
 #: What validation notes on the model that saw the data.
 SEEN = ("n_features_in_", "feature_names_in_")

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Floats
 from svmproba.estimators._floors import (
     FLOORS,
@@ -47,7 +48,7 @@ DEFAULT_SECONDS = 60.0
 
 
 @document_parameters
-class ConstrainedSVC(ClassifierMixin, BaseEstimator):
+class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
     r"""Support vector machine with floors under its rates on the training samples.
 
     .. math::

@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
+from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators.classes.costs import check_cost_matrix, costs_of_two, expected_costs
 
 Cost = float | ArrayLike
 
@@ -29,11 +31,11 @@ class Decider(Protocol):
     @property
     def classes_(self) -> NDArray[Any]: ...
     @property
-    def costs_(self) -> dict[str, float] | None: ...
+    def costs_(self) -> Any: ...
     @property
     def _plus(self) -> int: ...
     def _is_calibrated(self) -> bool: ...
-    def _decided_by(self: Model, costs: Mapping[str, float]) -> Model: ...
+    def _decided_by(self: Model, costs: Mapping[str, float] | Floats) -> Model: ...
     def predict_proba(self, X: ArrayLike) -> Floats: ...
 
 
@@ -43,15 +45,31 @@ Copied = TypeVar("Copied")
 
 @document_parameters
 class DecisionMixin:
-    """Methods `with_costs` and `decide` of a classifier with two classes and probabilities."""
+    """Decisions by cost, and logarithms of the probabilities."""
+
+    def predict_log_proba(self: Decider, X: ArrayLike) -> Floats:
+        """Logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_classes)
+            Columns as `classes_`; minus infinity where a probability is 0, as vote shares may be.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def with_costs(
         self: Model,
         *,
-        fn_cost: float,
-        fp_cost: float,
-        tp_cost: float = 0.0,
-        tn_cost: float = 0.0,
+        fn_cost: float | None = None,
+        fp_cost: float | None = None,
+        tp_cost: float | None = None,
+        tn_cost: float | None = None,
+        cost_matrix: ArrayLike | None = None,
     ) -> Model:
         r"""Copy of the model whose `predict` takes the label of least expected cost.
 
@@ -68,10 +86,15 @@ class DecisionMixin:
         ----------
         fn_cost, fp_cost : float
             Cost of a missed sample of the class of interest, and of a false alarm; not negative.
+            Both are needed, or `cost_matrix`.
         tp_cost, tn_cost : float, default=0.0
             Cost of a sample of the class of interest, or of the other class, that is called
             rightly. A gain is a negative cost. Wrong calls must cost more than right ones:
             ``fn_cost + fp_cost > tp_cost + tn_cost``.
+        cost_matrix : array-like or DataFrame, shape (n_classes, n_classes), optional
+            Instead of these, for any number of classes: what it costs to call a sample of the class
+            of a row the class of a column, in the order of ``classes_``; a DataFrame has the labels
+            as its index and columns, in any order.
 
         Returns
         -------
@@ -106,17 +129,27 @@ class DecisionMixin:
         True
         """
         check_is_fitted(self, "intercept_")
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"Costs of misses and false alarms need two classes, got {len(self.classes_)}."
-            )
+        given: Any = {"tp_cost": tp_cost, "tn_cost": tn_cost}
+        given |= {"fn_cost": fn_cost, "fp_cost": fp_cost}
+        refuse_both(given, cost_matrix, len(self.classes_))
+        if cost_matrix is not None:
+            costs = check_cost_matrix(cost_matrix, self.classes_)
+            if len(self.classes_) > 2:
+                warn_of_votes(self)
+                return self._decided_by(costs)
+            given = {name: float(c) for name, c in costs_of_two(costs, self._plus).items()}
+        for name in ("fn_cost", "fp_cost"):
+            if given[name] is None:
+                raise TypeError(f"with_costs() needs {name}, or cost_matrix.")
         warn_of_votes(self)
-        given = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
-        return self._decided_by(given)
+        return self._decided_by({k: 0.0 if cost is None else cost for k, cost in given.items()})
 
-    def _decided_by(self: Copied, costs: Mapping[str, float]) -> Copied:
+    def _decided_by(self: Copied, costs: Mapping[str, float] | Floats) -> Copied:
         """Copy with costs and their threshold as plain attributes."""
         other = copy.copy(self)
+        if isinstance(costs, np.ndarray):
+            vars(other).update(costs_=costs)
+            return other
         known = {name: float(cost) for name, cost in costs.items()}
         vars(other).update(proba_threshold_=float(cost_threshold(costs)), costs_=known)
         return other
@@ -129,6 +162,7 @@ class DecisionMixin:
         tn_cost: Cost | None = None,
         fn_cost: Cost | None = None,
         fp_cost: Cost | None = None,
+        cost_matrix: ArrayLike | None = None,
         return_cost: bool = False,
     ) -> NDArray[Any] | tuple[NDArray[Any], Floats]:
         r"""Labels of least expected cost.
@@ -147,6 +181,11 @@ class DecisionMixin:
             where the model has no costs, 0 for right calls and 1 for wrong ones. A gain is a
             negative cost of a right call; ``fn_cost`` and ``fp_cost`` must not be negative, and
             together exceed ``tp_cost + tn_cost``, or equal it for single samples.
+        cost_matrix : array-like or DataFrame, shape (n_classes, n_classes), optional
+            Instead of these, for any number of classes, as in `with_costs`; or one matrix for each
+            sample, shape (n_samples, n_classes, n_classes). With more than two classes and no
+            matrix, that of `with_costs`, or 0 for right calls and 1 for wrong ones. The class of
+            least expected cost :math:`\sum_kP(k|x)c_{kl}` is called, the first of equals.
         return_cost : bool, default=False
             Whether to give the expected cost of every decision too.
 
@@ -179,14 +218,40 @@ class DecisionMixin:
         >>> bool(costly_alarm.sum() < model.predict(scale(X)).sum())
         True
         """
-        P = self.predict_proba(X)[:, self._plus]
+        given: Any = {"tp_cost": tp_cost, "tn_cost": tn_cost}
+        given |= {"fn_cost": fn_cost, "fp_cost": fp_cost}
+        n_classes = len(self.classes_)
+        refuse_both(given, cost_matrix, n_classes)
+        probabilities = self.predict_proba(X)
         warn_of_votes(self)
+        if n_classes > 2:
+            own_matrix = 1.0 - np.eye(n_classes) if self.costs_ is None else self.costs_
+            matrix = own_matrix if cost_matrix is None else cost_matrix
+            matrix = check_cost_matrix(matrix, self.classes_, len(probabilities))
+            of_calls = expected_costs(probabilities, matrix)
+            labels = self.classes_[of_calls.argmin(axis=1)]
+            return (labels, of_calls.min(axis=1)) if return_cost else labels
+        if cost_matrix is not None:
+            matrix = check_cost_matrix(cost_matrix, self.classes_, len(probabilities))
+            given = costs_of_two(matrix, self._plus)
+        P = probabilities[:, self._plus]
         own = COSTS if self.costs_ is None else self.costs_
-        given = {"tp_cost": tp_cost, "tn_cost": tn_cost, "fn_cost": fn_cost, "fp_cost": fp_cost}
         costs = {name: own[name] if cost is None else cost for name, cost in given.items()}
         chosen = cost_threshold(costs, len(P)) <= P
         labels = self.classes_[np.where(chosen, self._plus, 1 - self._plus)]
         return (labels, expected_cost(P, chosen, costs)) if return_cost else labels
+
+
+def refuse_both(given: Mapping[str, Any], cost_matrix: Any, n_classes: int) -> None:
+    """Refuse costs of two classes together with a matrix, or with more than two classes."""
+    named = [name for name, cost in given.items() if cost is not None]
+    if named and n_classes > 2:
+        raise ValueError(
+            f"{', '.join(named)} need two classes, got {n_classes}: give cost_matrix, with a row "
+            f"for each true and a column for each called class."
+        )
+    if named and cost_matrix is not None:
+        raise ValueError(f"cost_matrix takes the place of {', '.join(named)}: leave them out.")
 
 
 def warn_of_votes(model: Decider) -> None:
@@ -213,6 +278,18 @@ def ensemble_with_costs(ensemble: FittedEnsemble, costs: Mapping[str, float]) ->
         guarantee=NO_GUARANTEE_BY_COSTS,
         subgroup_rates=None,
         separate=False,
+    )
+
+
+def classes_with_costs(ensemble: FittedClasses, costs: Floats) -> FittedClasses:
+    """Let a cost matrix decide: recalls asked for are given up."""
+    return replace(
+        ensemble,
+        costs=costs,
+        shifts=np.zeros_like(ensemble.shifts),
+        factors=np.ones_like(ensemble.factors),
+        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
+        guarantee=NO_GUARANTEE_BY_COSTS,
     )
 
 

@@ -107,8 +107,9 @@ OTHER_TEXTS = {
         The gamma chosen; NaN for kernels without it.""",
     "proba_threshold_": """float
         Threshold of the probabilities of two classes; one half unless `with_costs` moved it.""",
-    "costs_": """dict of str to float, or None
-        The costs of `with_costs` that decide, by the names of its arguments.""",
+    "costs_": """dict of str to float, ndarray of shape (n_classes, n_classes), or None
+        The costs of `with_costs` that decide, by the names of its arguments; a matrix with more
+        than two classes.""",
     "n_features_in_": """int
         Number of columns of X.""",
     "feature_names_in_": """ndarray of str, shape (n_features_in_,)

@@ -13,6 +13,13 @@ from svmproba.bootstrap.fitted import with_oob_votes
 from svmproba.bootstrap.fitting.bags import draw_held_out, draw_held_out_groups
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._parameters import document_parameters
+from svmproba.estimators.classes.rates import (
+    ClassTarget,
+    check_class_target,
+    rates_of_two,
+    refuse_guarantee_of_groups,
+    refuse_rates_of_two,
+)
 from svmproba.estimators.ensemble.rates import Target, check_target
 from svmproba.estimators.input.groups import check_groups
 from svmproba.estimators.input.parameters import (
@@ -52,6 +59,9 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     target_tnr : float or None, default=None
         Rate of the other class to reach. At most one of the two; with neither, the threshold stays
         where :class:`BootstrapSVC` has it.
+    target_recall : dict of label to float, or None, default=None
+        Recalls of classes by their names, instead of the two; of more than two classes several may
+        be named, see ``with_rate``.
     tune_on : {"oob", "train"}, default="oob"
         Scores that set the threshold: of the bags that left a sample out, or of all bags. The
         latter are optimistic and here for comparison.
@@ -116,6 +126,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         target_tpr: float | None = None,
         *,
         target_tnr: float | None = None,
+        target_recall: dict[Any, float] | None = None,
         tune_on: str = "oob",
         per_theta: bool = False,
         exceed: bool = True,
@@ -154,7 +165,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
 
         Parameters
         ----------
-        {X/fit, y/two}
+        {X/fit, y}
         sample_weight : array-like, shape (n_samples,), optional
             Factor on C for each sample; a sample of weight 0 counts as absent. The threshold treats
             all others alike.
@@ -168,9 +179,9 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         self : ThresholdBootstrapSVC
             Fitted estimator.
         """
-        target = self._check_target()
+        self._check_wishes()
         self.held_out_ = None
-        if target is None:
+        if self._has_no_target():
             self._fit(X, y, sample_weight, groups)
             return self
         kept_X, kept_y, kept_weight, kept_groups = X, y, sample_weight, groups
@@ -178,7 +189,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         if self.guarantee == "split":
             check_consistent_length(X, y)
             codes = check_groups(groups, len(np.asarray(y)))
-            self.held_out_, kept = self._split(np.asarray(y), sample_weight, codes, target.sign)
+            self.held_out_, kept = self._split(np.asarray(y), sample_weight, codes)
             judges = take_rows(X, self.held_out_), take_rows(y, self.held_out_), None
             kept_X, kept_y = take_rows(X, kept), take_rows(y, kept)
             if sample_weight is not None:
@@ -189,16 +200,23 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             present = present_places(len(np.asarray(y)), sample_weight)
             judges = take_rows(X, present), take_rows(y, present), None
         self._fit(kept_X, kept_y, kept_weight, kept_groups)
-        self._need_two("A rate")
-        self.ensemble_ = self._at_rate(target, *judges)
+        if self._several is not None:
+            refuse_guarantee_of_groups(self._several, self.guarantee, groups)
+            self.ensemble_ = self._at_recalls(self._class_target(), *judges[:2])
+            return self
+        self.ensemble_ = self._at_rate(self._target_of_two(), *judges)
         if not self._is_calibrated():
             self.ensemble_ = with_oob_votes(self.ensemble_, self._check_new(kept_X), self.n_jobs)
         return self
 
-    def _check_target(self) -> Target | None:
-        """Refuse bad parameters; None without a target."""
-        if self.target_tpr is None and self.target_tnr is None and self.guarantee is None:
-            return None
+    def _has_no_target(self) -> bool:
+        wishes = (self.target_tpr, self.target_tnr, self.target_recall, self.guarantee)
+        return all(wish is None for wish in wishes)
+
+    def _check_wishes(self) -> None:
+        """Refuse bad parameters before the fit, as far as they can be judged without classes."""
+        if self._has_no_target():
+            return
         check_option("tune_on", self.tune_on, ("oob", "train"))
         if self.guarantee is not None and self.tune_on == "train":
             raise ValueError(
@@ -211,9 +229,13 @@ class ThresholdBootstrapSVC(BootstrapSVC):
                 "yourself and give them to with_rate(guarantee='split', X=..., y=...)."
             )
         check_number("calibration_size", self.calibration_size, 0.01, 0.99, "in [0.01, 0.99]")
+        if self.target_recall is None:
+            self._check_target(self.target_tpr, self.target_tnr)
+
+    def _check_target(self, tpr: float | None, tnr: float | None) -> Target:
         return check_target(
-            self.target_tpr,
-            self.target_tnr,
+            tpr,
+            tnr,
             per_theta=self.per_theta,
             exceed=self.exceed,
             guarantee=self.guarantee,
@@ -224,12 +246,31 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             prefix="target_",
         )
 
+    def _target_of_two(self) -> Target:
+        """Rate of one of two classes."""
+        wishes = (self.target_tpr, self.target_tnr, self.target_recall)
+        rates = rates_of_two(*wishes, self.classes_, self._plus, prefix="target_")
+        return self._check_target(*rates)
+
+    def _class_target(self) -> ClassTarget:
+        """Recalls of more than two classes."""
+        fixed = (self.target_tpr, self.target_tnr, self.per_theta)
+        refuse_rates_of_two(*fixed, prefix="target_")
+        return check_class_target(
+            {} if self.target_recall is None else self.target_recall,
+            self.classes_,
+            exceed=self.exceed,
+            guarantee=self.guarantee,
+            confidence=self.confidence,
+            new_samples=self.guarantee == "split",
+            name="target_recall",
+        )
+
     def _split(
         self,
         y: NDArray[Any],
         sample_weight: ArrayLike | None,
         groups: NDArray[np.int64] | None = None,
-        sign: int = 1,
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Places of the samples that are held out, and of the others."""
         present, rng = present_places(len(y), sample_weight), as_generator(self.random_state)
@@ -238,7 +279,9 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         else:
             classes = np.unique(y[present])
             plus = place_of_interest(classes, self.pos_label) if len(classes) == 2 else 0
-            judged = (y[present] == classes[plus]) == (sign > 0)
+            judged = (y[present] == classes[plus]) == (self.target_tnr is None)
+            if self.target_recall is not None:
+                judged = np.isin(y[present], list(self.target_recall))
             codes = np.unique(groups[present], return_inverse=True)[1]
             held = present[draw_held_out_groups(codes, judged, self.calibration_size, rng)]
         return held, np.setdiff1d(np.arange(len(y)), held)

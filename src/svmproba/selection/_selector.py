@@ -13,6 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Bools
 from svmproba.bootstrap.fitting.bags import draw_bags
 from svmproba.bootstrap.intervals import clopper_pearson
@@ -34,7 +35,7 @@ FLOORS = ("min_tpr", "min_tnr")
 DEFAULT_SECONDS = 60.0
 
 
-class RateFeatureSelector(SelectorMixin, BaseEstimator):
+class RateFeatureSelector(SelectorMixin, DocLinkMixin, BaseEstimator):
     r"""Cheapest columns with which a linear rule reaches a TPR and a TNR.
 
     .. math::

@@ -150,7 +150,7 @@ def _certified(
     if task.rows is None:
         bias, shared = coef[..., 0].copy(), (problem.signs, problem.targets, base, task.grid)
         gap = certify_gram(task.gram, *shared, bias, alphas, scores)
-        return alphas.copy(), bias, gap
+        return alphas, bias, gap
     if task.gram is None:
         w, bias = coef[..., : problem.d].copy(), coef[..., problem.d].copy()
     else:

@@ -189,7 +189,7 @@ def _combined(table, d, alpha, bounds, targets, norms, sums, hard):
     Multipliers are clipped and balanced first. The first result is rounded down, the second up.
     With ``hard``, of the hard margins only.
     """
-    n = bounds.shape[0]
+    n = table.shape[0]  # bounds, multipliers and norms may be longer: whole registers
     up, down, linear, spread, length = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(sums.shape[0]):
         sums[k] = 0.0
@@ -229,7 +229,7 @@ def lower_bound(table, d, alpha, bounds, targets, norms, sums, solved):
     if not solved:
         linear, length = _combined(table, d, alpha, bounds, targets, norms, sums, True)
         longest = 0.0
-        for i in range(bounds.shape[0]):
+        for i in range(table.shape[0]):
             longest = max(longest, norms[i])
         if linear * longest > _BEYOND * length:
             return np.inf

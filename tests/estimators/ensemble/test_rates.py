@@ -336,6 +336,16 @@ def test_bad_parameters_are_refused_before_the_fit(data, params, message):
         ThresholdBootstrapSVC(**(SMALL | params)).fit(*data)
 
 
+@pytest.mark.parametrize(("size", "taken"), [(0.0099, False), (0.01, True), (0.99, True)])
+def test_the_ends_of_the_share_that_is_held_out(size, taken):
+    model = ThresholdBootstrapSVC(0.8, guarantee="split", calibration_size=size)
+    if taken:
+        assert model._check_target() is not None
+    else:
+        with pytest.raises(ValueError, match=r"calibration_size must be .*0\.01"):
+            model._check_target()
+
+
 def test_kernels_and_search(data):
     X, y = data
     K = rbf_kernel(X, gamma=0.3)

@@ -78,8 +78,9 @@ def test_many_classes_have_no_class_of_interest(model):
     P = model.predict_proba(IRIS)
     np.testing.assert_array_equal(model.predict(IRIS), P.argmax(axis=1))
     assert not hasattr(model, "pos_label_")
-    with pytest.raises(ValueError, match="decide needs two classes, got 3"):
-        model.decide(IRIS)
+    np.testing.assert_array_equal(model.decide(IRIS), model.predict(IRIS))
+    with pytest.raises(ValueError, match="fn_cost need two classes, got 3: give cost_matrix"):
+        model.decide(IRIS, fn_cost=2.0)
     with pytest.raises(ValueError, match="pos_label must be None with 3 classes, got 1"):
         model.set_params(pos_label=1).fit(IRIS, SPECIES)
 

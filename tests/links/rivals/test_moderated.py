@@ -47,3 +47,13 @@ def test_bad_input():
 def test_one_bad_variance_among_good_ones(variance):
     with pytest.raises(ValueError, match="variance must not be negative"):
         ModeratedLink().predict([0.0, 0.0], variance=variance)
+
+
+def test_the_ends_of_the_parameters():
+    """No bias at all, and two bags, are the least that is allowed."""
+    link = ModeratedLink(n_bootstraps=2, bias_scale=0)
+    assert (link.n_bootstraps, link.bias_scale) == (2, 0.0)
+    for params in ({"n_bootstraps": 1}, {"bias_scale": -1e-9}, {"bias_scale": np.nan}):
+        (name,) = params
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            ModeratedLink(**params)

@@ -23,6 +23,8 @@ START = """
 import os, pathlib, signal, sys
 import joblib, numpy as np
 from svmproba.solvers import ensemble
+
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # both kill on Windows
 from svmproba.solvers.ensemble import fit_ensemble
 
 ensemble._SENT_SCORES = 2**18  # ten blocks
@@ -82,7 +84,7 @@ class Killer:
     def __call__(self, n_bags):
         if not self.bags:
             self.victim = noted("ran")[0]
-            os.kill(self.victim, signal.SIGKILL)
+            os.kill(self.victim, KILL)
         self.bags.append(n_bags)
 
 
@@ -185,7 +187,7 @@ from svmproba.solvers.runtime.tasks import Parcel, run_tasks
 
 def die(content, piece):
     if piece == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), KILL)
     return content + piece
 
 done = []

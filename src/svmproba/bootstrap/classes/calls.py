@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.calls_rows import add_scores, count_calls, mix_calls, note_wins
 from svmproba.bootstrap.classes.members import ClassMembers
+from svmproba.bootstrap.fitting.members import Members
 from svmproba.bootstrap.summaries.blocks import BLOCK_BYTES, map_blocks
 from svmproba.bootstrap.summaries.votes import DECIMALS
+from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
 
 #: Bytes of the wins of a block of samples, one byte for each class, sample and bag: they stay near
@@ -40,7 +42,7 @@ class Calls(NamedTuple):
     right: Floats | None  # (n_theta, n_bootstraps, n_classes), calls of the own class out of bag
 
 
-class _Space:
+class Space:
     """Memory for the scores and wins of a block of samples, used again for all blocks."""
 
     def __init__(self, n: int, n_classes: int, n_bags: int) -> None:
@@ -50,8 +52,8 @@ class _Space:
         self.best, self.part = np.empty(n_bags, dtype=narrow), np.empty(n_bags)
 
 
-def _scores(
-    members: ClassMembers, rows: list[list[Rows]], pair: int, theta: int, space: _Space
+def pair_products(
+    members: ClassMembers, rows: list[list[Rows]], pair: int, theta: int, space: Space
 ) -> Floats:
     """Scores (n, n_bags) of one pair and hyperparameter value, without intercepts."""
     of_pair = members.of_pair[pair]
@@ -69,7 +71,7 @@ def _wins(
     rows: list[list[Rows]],
     theta: int,
     shifts: Floats,
-    space: _Space,
+    space: Space,
     counted: Floats | None = None,
     sums: Floats | None = None,
 ) -> Any:
@@ -78,7 +80,7 @@ def _wins(
     wins = space.wins[:, :n]
     wins[...] = 0
     for p, (first, second) in enumerate(members.pairs):
-        products = _scores(members, rows, p, theta, space)
+        products = pair_products(members, rows, p, theta, space)
         intercept = members.of_pair[p].intercept[theta]
         if sums is not None:
             add_scores(products, intercept, counted, sums[p])
@@ -87,16 +89,15 @@ def _wins(
     return wins
 
 
+def own_maps(members: Members) -> list[FeatureMap]:
+    """Feature maps that make rows of their own; those of other linear ones are the samples."""
+    return [m for m in members.feature_maps if m.kernel != "linear" or m.projection is not None]
+
+
 def block_size(members: ClassMembers, X: Rows) -> int:
     """Count the samples whose wins and rows fit into little memory."""
     n_bags = members.of_pair[0].intercept.shape[1]
-    own = {
-        id(m): m.width
-        for of_pair in members.of_pair
-        for m in of_pair.feature_maps
-        if m.kernel != "linear" or m.projection is not None
-    }
-    width = X.shape[1] + sum(own.values())
+    width = X.shape[1] + sum(m.width for of_pair in members.of_pair for m in own_maps(of_pair))
     return max(8, min(_WINS_BYTES // (members.n_classes * n_bags), BLOCK_BYTES // (8 * width)))
 
 
@@ -111,15 +112,17 @@ def calls_of(
     X: Rows,
     shifts: Floats,
     *,
-    counts: NDArray[np.unsignedinteger[Any]] | None = None,
+    counts: NDArray[Any] | None = None,
     label: NDArray[np.int64] | None = None,
+    in_bag: bool = False,
     n_jobs: int | None = None,
 ) -> Calls:
     """Count what the bags call samples; scores are made block by block and never held.
 
     With `counts` (n_bootstraps, n_samples) and labels, only the bags that left a sample out count
     for it, their mean scores are given and calls of the own class are counted; without, all bags
-    count. Shifts (n_classes,) are added to the scores on the side of each class.
+    count. With `in_bag` the bags that hold a sample count, as often as they do. Shifts (n_classes,)
+    are added to the scores on the side of each class.
     """
     n, n_classes, n_pairs = X.shape[0], members.n_classes, len(members.of_pair)
     n_theta, n_bags = members.of_pair[0].intercept.shape
@@ -128,7 +131,7 @@ def calls_of(
     means = None if counts is None else np.empty((n_pairs, n_theta, n))
 
     def part_calls(part: slice) -> Floats:
-        space = _Space(size, n_classes, n_bags)
+        space = Space(size, n_classes, n_bags)
         right = np.zeros((n_theta, n_classes, n_bags))
         for start in range(part.start, part.stop, size):
             block = slice(start, min(start + size, part.stop))
@@ -136,7 +139,8 @@ def calls_of(
             m = block.stop - block.start
             counted, own = np.ones((m, n_bags)), np.full(m, -1)
             if counts is not None:
-                counted = np.ascontiguousarray((counts[:, block] == 0).T, dtype=np.float64)
+                used = counts[:, block] if in_bag else counts[:, block] == 0
+                counted = np.ascontiguousarray(used.T, dtype=np.float64)
             if label is not None:
                 own = label[block]
             n_counted = counted.sum(axis=1)
@@ -176,7 +180,7 @@ def bag_calls(members: ClassMembers, X: Rows, weights: Floats, shifts: Floats) -
     Gives (n, n_classes, n_bags).
     """
     n, n_bags = X.shape[0], members.of_pair[0].intercept.shape[1]
-    space = _Space(n, members.n_classes, n_bags)
+    space = Space(n, members.n_classes, n_bags)
     rows, mixed = rows_of_pairs(members, X), np.zeros((n, members.n_classes, n_bags))
     ones = np.ones((n, n_bags))
     for theta in np.flatnonzero(weights):

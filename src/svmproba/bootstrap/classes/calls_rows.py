@@ -77,3 +77,37 @@ def mix_calls(wins, weight, ones, best, part, mixed):
         for k in range(n_classes):
             for b in range(n_bags):
                 mixed[i, k, b] += weight * part[b] if wins[k, i, b] == best[b] else 0.0
+
+
+@lean_entry
+def find_levels(own, wins, levels, values, rivals):
+    """Fill levels (n, n_bags): a bag calls the class alone at every threshold below.
+
+    `own` (n_classes - 1, n, n_bags) are the scores of the class against each other class, positive
+    on its side, `wins` (n_classes - 1, n, n_bags) twice the wins of these classes without it.
+    At a threshold t the class has as many wins as scores are above t; a class that it does not
+    beat has one win more. Work space is two arrays (n_classes - 1,).
+    """
+    n_others, n, n_bags = own.shape
+    for i in range(n):
+        for b in range(n_bags):
+            for k in range(n_others):
+                value, rival, place = own[k, i, b], int(wins[k, i, b]), k
+                while place > 0 and values[place - 1] < value:
+                    values[place], rivals[place] = values[place - 1], rivals[place - 1]
+                    place -= 1
+                values[place], rivals[place] = value, rival
+            # From the most wins, that is all, down to as many as the class needs.
+            unbeaten, beaten = -1, -1
+            for k in range(n_others):
+                beaten = max(beaten, rivals[k])
+            needed = n_others
+            while needed > 1:
+                unbeaten = max(unbeaten, rivals[needed - 1] + 2)
+                most = unbeaten
+                for k in range(needed - 1):
+                    most = max(most, rivals[k])
+                if 2 * (needed - 1) <= most:
+                    break
+                needed -= 1
+            levels[i, b] = values[needed - 1]

@@ -48,6 +48,7 @@ class FittedClasses:
     calibrator: Any = None  # `ClassCalibrator`; None: vote shares
     costs: Floats | None = None  # (n_classes, n_classes), true by called: least cost is chosen
     guarantee: str = NO_GUARANTEE
+    grouped: bool = False  # bags drew groups of samples
     places: None = None  # of the samples in the table: all
 
     @property
@@ -69,6 +70,7 @@ def settle_classes(
     thetas: NDArray[Any],
     n_redraws: int,
     present: Ints | None,
+    grouped: bool,
     spread: Callable[[NDArray[Any], float], NDArray[Any]],
     n_jobs: int | None,
 ) -> FittedClasses:
@@ -95,7 +97,8 @@ def settle_classes(
         p = place.start
         of_pair, chosen = members.of_pair[p], pairs[p].places
         rows = X if members.columns is None else X[:, members.columns[p]]
-        found, _ = scales_and_thresholds(of_pair, rows[chosen], counts[:, chosen])
+        kept = training[p].scores
+        found, _ = scales_and_thresholds(of_pair, rows[chosen], counts[:, chosen], kept=kept)
         scales[p] = scales_of_varying(found, means[p][:, chosen])
         return out_of_bag_spreads(of_pair, rho, scales[p], rows, counts, None)
 
@@ -120,6 +123,7 @@ def settle_classes(
         oob_proba=P,
         shifts=np.zeros(n_classes),
         factors=np.ones(n_classes),
+        grouped=grouped,
     )
 
 

@@ -6,6 +6,7 @@ reads these few numbers per sample instead of the scores of all members.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,11 +80,37 @@ def profile_records(
         from svmproba.bootstrap.fitting.on_device import device_profile
 
         return Profile(*device_profile(members, X, rho, counts, labels, thresholds, torch_device))
-    n_theta, n_bags = members.intercept.shape
-    cells = _cells(thresholds)
+    width = X.shape[1] + scores_width(members) + len(thresholds)
+    return profile_scores(
+        lambda block: scores_of(members, X, kept, block),
+        row_blocks(X.shape[0], width, N_BLOCKS),
+        rho,
+        members.intercept.shape[1],
+        counts=counts,
+        positive=labels,
+        thresholds=thresholds,
+        n_jobs=n_jobs,
+    )
+
+
+def profile_scores(
+    make_scores: Callable[[slice], Floats],
+    blocks: list[slice],
+    rho: Floats,
+    n_bags: int,
+    *,
+    counts: NDArray[np.unsignedinteger] | None = None,
+    positive: Bools | None = None,
+    thresholds: Floats | None = None,
+    n_jobs: int | None = None,
+) -> Profile:
+    """Summarise scores (n, n_theta, n_bags) that are made block by block of samples."""
+    thresholds = np.empty(0) if thresholds is None else thresholds
+    cells, n_theta = _cells(thresholds), len(rho)
+    labels = np.zeros(blocks[-1].stop, dtype=bool) if positive is None else positive
 
     def block_profile(block: slice) -> tuple[Any, ...]:
-        scores = scores_of(members, X, kept, block)
+        scores = make_scores(block)
         n = len(scores)
         counted = np.ones((n, n_bags), dtype=bool)
         if counts is not None:
@@ -95,7 +122,6 @@ def profile_records(
         shares[np.isnan(median)] = np.nan
         return mean, medians, median, *_class_sums(shares, labels[block])
 
-    blocks = row_blocks(X.shape[0], X.shape[1] + scores_width(members) + len(thresholds), N_BLOCKS)
     parts = zip(*map_blocks(block_profile, blocks, n_jobs), strict=True)
     mean, medians, median, hits, squares = parts
     return Profile(
@@ -144,8 +170,13 @@ def scales_and_thresholds(
         mean, middle, largest = _pilot_scores(members, X, kept, pilots, left_out, n_jobs)
     typical = np.median(mean, axis=1)
     scales, end = np.where(middle > 0, middle, 1.0), max(largest, np.abs(typical).max())
+    return scales, thresholds_among(typical, end)
+
+
+def thresholds_among(typical: Floats, end: float) -> Floats:
+    """Give zero, typical scores evenly spaced by rank, and both ends, increasing."""
     spaced = np.quantile(typical, np.linspace(0, 1, MAX_THRESHOLDS), method="lower")
-    return scales, np.unique(np.concatenate([spaced, [-end, 0.0, end]]))
+    return np.unique(np.concatenate([spaced, [-end, 0.0, end]]))
 
 
 def scales_of_varying(scales: Floats, mean: Floats) -> Floats:

@@ -123,6 +123,22 @@ def calibrated_class_proba(ensemble: FittedClasses, rows: Rows, n_jobs: int | No
     return np.concatenate(map_blocks(block_proba, blocks, n_jobs))
 
 
+def bag_class_proba(ensemble: FittedClasses, rows: Rows) -> Floats:
+    """Probabilities (n, n_classes, n_bags) that every bag gives by itself, through the links."""
+    members, calibrator = ensemble.members, ensemble.calibrator
+    n, n_bags = rows.shape[0], len(ensemble.counts)
+    of_pairs = np.empty((n * n_bags, len(members.of_pair)))
+    for p, (of_pair, link) in enumerate(zip(members.of_pair, calibrator.links, strict=True)):
+        some = rows if members.columns is None else rows[:, members.columns[p]]
+        scores, scales = member_scores(of_pair, some), ensemble.score_scales[p]
+        wanted = reads_spreads(link, ensemble.oob_spreads[p])
+        spreads = scaled_scores(of_pair, ensemble.weights, scales, some, wanted)[1]
+        flat = np.moveaxis(scores, 1, 0).reshape(len(scales), -1) / scales[:, np.newaxis]
+        spreads = np.repeat(spreads, n_bags, axis=1)
+        of_pairs[:, p] = link_proba(link, ensemble.weights, flat, spreads)
+    return np.moveaxis(calibrator.predict(of_pairs).reshape(n, n_bags, -1), 1, 2)
+
+
 def pair_scores(members: ClassMembers, rows: Rows) -> Iterator[tuple[slice, Floats]]:
     """Yield scores (n_pairs, n_theta, n_bootstraps, n) of samples, block by block."""
     width = sum(scores_width(of_pair) for of_pair in members.of_pair)

@@ -52,6 +52,7 @@ class ClassSetting(NamedTuple):
     pairwise: bool  # X holds kernel values
     options: dict[str, Any]  # keyword arguments of `fit_members`, told of all classes
     progress: FitProgress
+    grouped: bool  # bags drew groups of samples
 
     def options_of(self, pair: int, rng: np.random.Generator) -> dict[str, Any]:
         """Keyword arguments of `fit_members` for one pair."""
@@ -73,11 +74,11 @@ class ClassSetting(NamedTuple):
         return {name: self.options[name] for name in ("Cs", "tol", "device")} | own
 
     def fit(self, fit: Callable[..., Any], n_jobs: int | None) -> list[Any]:
-        """Call ``fit(X, positive, counts, **options)``, such as `fit_members`, for every pair."""
+        """Call ``fit(pair, X, positive, counts, **options)`` for every pair."""
         rngs = self.options["kernel"]["rng"].spawn(len(self.pairs))
 
         def fit_pair(pair: int, X: Rows, positive: Bools, counts: Any, **how: Any) -> Any:
-            return fit(X, positive, counts, **self.options_of(pair, rngs[pair]), **how)
+            return fit(pair, X, positive, counts, **self.options_of(pair, rngs[pair]), **how)
 
         return fit_pairs(
             fit_pair,
@@ -106,6 +107,7 @@ class ClassSetting(NamedTuple):
             thetas=class_thetas(self.options["families"], self.options["Cs"]),
             n_redraws=self.n_redraws,
             present=samples.present if len(samples.present) < samples.n_given else None,
+            grouped=self.grouped,
             spread=partial(spread_values, present=samples.present, n_given=samples.n_given),
             n_jobs=estimator.n_jobs,
         )
@@ -135,13 +137,14 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     plain = estimator.reliability != "auc" and resolve_device(estimator.device) is None
     options |= {"tally": no_tally if plain else None, "measure": estimator.reliability}
     pairs = samples_of_pairs(samples.label, len(samples.classes))
-    return ClassSetting(samples, pairs, counts, n_redraws, pairwise, options, progress)
+    fixed_setting = (samples, pairs, counts, n_redraws, pairwise, options, progress)
+    return ClassSetting(*fixed_setting, codes is not None)
 
 
 def fit_classes(estimator: Any, checked: Checked) -> tuple[ClassSetting, FittedClasses]:
     """Fit the members of all pairs and summarise them."""
     setting = set_up_classes(estimator, checked)
-    fits = setting.fit(fit_members, estimator.n_jobs)
+    fits = setting.fit(lambda _, *data, **how: fit_members(*data, **how), estimator.n_jobs)
     return setting, setting.settle(estimator, fits)
 
 

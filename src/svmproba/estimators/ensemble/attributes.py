@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.contributions import class_rules
 from svmproba.bootstrap.classes.fitted import FittedClasses, oob_accuracy, oob_recalls
@@ -44,7 +45,7 @@ class Fitted(Generic[T]):
         raise AttributeError(f"{self._name} cannot be set: it belongs to ensemble_.")
 
 
-class FittedAttributes(BaseEstimator):
+class FittedAttributes(DocLinkMixin, BaseEstimator):
     """Fitted state of an estimator: its ensemble, and labels."""
 
     ensemble_: Any  # FittedEnsemble, or FittedClasses with more than two classes

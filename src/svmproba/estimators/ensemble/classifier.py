@@ -16,8 +16,19 @@ from svmproba._types import Floats
 from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.estimators._costs import DecisionMixin, ensemble_with_costs
+from svmproba.estimators._costs import DecisionMixin, classes_with_costs, ensemble_with_costs
 from svmproba.estimators.classes.calibration import with_class_calibration
+from svmproba.estimators.classes.rates import (
+    ClassTarget,
+    check_class_target,
+    class_rate_curve,
+    new_judges,
+    rates_of_two,
+    refuse_guarantee_of_groups,
+    refuse_rates_of_two,
+    training_judges,
+    with_recalls,
+)
 from svmproba.estimators.ensemble.calibration import with_calibration
 from svmproba.estimators.ensemble.contributions import EnsembleContributions
 from svmproba.estimators.ensemble.rates import (
@@ -29,6 +40,7 @@ from svmproba.estimators.ensemble.rates import (
 )
 from svmproba.estimators.input.groups import check_groups, subgroups_for
 from svmproba.estimators.input.parameters import check_calibration
+from svmproba.solvers.kernels import Rows
 
 Model = TypeVar("Model", bound="EnsembleClassifier")
 
@@ -39,8 +51,15 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
     kernel: Any
     calibration: str | None
 
-    def rate_curve(self) -> RateCurve:
+    def rate_curve(self, label: Any = None) -> RateCurve:
         """Rates and errors of either class at many thresholds, measured out of bag.
+
+        Parameters
+        ----------
+        label : label or None, default=None
+            With more than two classes, the class that the rates are told of: ``tpr`` is its recall,
+            ``tnr`` the share of the other samples that are not called so, and thresholds are those
+            of its scores or of its probability by the sum of it and the largest other one.
 
         Returns
         -------
@@ -50,7 +69,16 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             probabilities, which stay.
         """
         check_is_fitted(self, "ensemble_")
-        self._need_two("rate_curve")
+        if (several := self._several) is not None:
+            labels = self.classes_.tolist()
+            if label not in labels:
+                raise ValueError(f"label must be one of the classes {labels!r}, got {label!r}.")
+            return class_rate_curve(several, labels.index(label), self.n_jobs)
+        if label is not None and label != self.pos_label_:
+            raise ValueError(
+                f"label must be None or the class of interest {self.pos_label_!r} with two "
+                f"classes, got {label!r}."
+            )
         return curve_of(self.ensemble_)
 
     def with_calibration(self: Model, calibration: str | None) -> Model:
@@ -83,6 +111,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         *,
         tpr: float | None = None,
         tnr: float | None = None,
+        recall: Mapping[Any, float] | None = None,
         per_theta: bool = False,
         exceed: bool = True,
         guarantee: str | None = None,
@@ -105,7 +134,13 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         Parameters
         ----------
         tpr, tnr : float in [0, 1]
-            Rate of the class of interest, or of the other class; one of the two.
+            Rate of the class of interest, or of the other class; one of the two, for two classes.
+        recall : dict of label to float in [0, 1], optional
+            Recalls of classes by their names, instead. Of more than two classes several may be
+            named: each moves the scores on its side, :math:`f_{c\cdot}+a_c`, in all its pairs
+            (``class_shifts_``), or multiplies its calibrated probability (``class_factors_``), by
+            the least amount with which all reach their recalls. Votes reach a recall where a class
+            has at least half of them, which is more than `predict` asks for.
         per_theta : bool, default=False
             Whether every hyperparameter value gets a threshold of its own, at which its own votes
             reach the rate. For vote shares without a guarantee only; the rate of the mixture may
@@ -118,7 +153,8 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             threshold reaches the rate on the samples at hand. ``"split"``: the rate with
             `confidence`, exactly, from the samples `X`, `y`. ``"oob"``: approximately the same,
             from out-of-bag levels. ``"jackknife+"``: the rate on average over training sets;
-            probabilities on the wrong side of the threshold are then moved to it.
+            probabilities on the wrong side of the threshold are then moved to it; for two classes
+            only. Several recalls are guaranteed all at once.
         confidence : float, default=0.9
             Confidence of ``"split"`` and ``"oob"``.
         X, y : array-like, optional
@@ -161,11 +197,30 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         (True, True)
         """
         check_is_fitted(self, "ensemble_")
-        self._need_two("with_rate")
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither.")
         if X is None and groups is not None:
             raise ValueError("groups must be those of X; give those of training samples to fit.")
+        if (several := self._several) is not None:
+            refuse_rates_of_two(tpr, tnr, per_theta)
+            if by is not None:
+                raise ValueError(f"by needs two classes, got {len(self.classes_)}.")
+            refuse_guarantee_of_groups(several, guarantee, groups)
+            return self._with(
+                self._at_recalls(
+                    check_class_target(
+                        {} if recall is None else recall,
+                        self.classes_,
+                        exceed=exceed,
+                        guarantee=guarantee,
+                        confidence=confidence,
+                        new_samples=X is not None,
+                    ),
+                    X,
+                    y,
+                )
+            )
+        tpr, tnr = rates_of_two(tpr, tnr, recall, self.classes_, self._plus)
         target = check_target(
             tpr,
             tnr,
@@ -193,12 +248,19 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         label = self.classes_.tolist()[place]
         return with_rate(self.ensemble_, target, levels, positive, label, codes, subgroups)
 
-    def _levels_of(
-        self, X: Any, y: Any, per_theta: bool = False
-    ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Levels (n,) or (n_theta, n) and labels of the samples that decide on a threshold."""
-        if X is None:
-            return training_levels(self.ensemble_, per_theta), self.ensemble_.positive
+    def _at_recalls(self, target: ClassTarget, X: Any, y: Any) -> FittedClasses:
+        """Ensemble of more than two classes with recalls that the samples `X`, `y` set."""
+        several = self._several
+        assert several is not None
+        judges = training_judges(several)
+        if X is not None:
+            rows, labels = self._check_judges(X, y)
+            places = np.searchsorted(self.classes_, labels)
+            judges = new_judges(several, rows, places, self.n_jobs)
+        return with_recalls(several, target, judges, self.classes_, self.n_jobs)
+
+    def _check_judges(self, X: Any, y: Any) -> tuple[Rows, NDArray[Any]]:
+        """Check samples that decide on a threshold, and their labels."""
         rows, labels = self._check_new(X), column_or_1d(y)
         check_consistent_length(rows, labels)
         unknown = np.setdiff1d(labels, self.classes_)
@@ -206,10 +268,21 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             raise ValueError(
                 f"y must hold the classes {self.classes_.tolist()!r}, got {unknown.tolist()!r} too."
             )
+        return rows, labels
+
+    def _levels_of(
+        self, X: Any, y: Any, per_theta: bool = False
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Levels (n,) or (n_theta, n) and labels of the samples that decide on a threshold."""
+        if X is None:
+            return training_levels(self.ensemble_, per_theta), self.ensemble_.positive
+        rows, labels = self._check_judges(X, y)
         levels = new_levels(self.ensemble_, rows, per_theta, self.n_jobs, self.device)
         return levels, labels == self.pos_label_
 
-    def _decided_by(self: Model, costs: Mapping[str, float]) -> Model:
+    def _decided_by(self: Model, costs: Mapping[str, float] | Floats) -> Model:
+        if isinstance(costs, np.ndarray):
+            return self._with(classes_with_costs(self.ensemble_, costs))
         return self._with(ensemble_with_costs(self.ensemble_, costs))
 
     def _with(self: Model, ensemble: FittedEnsemble | FittedClasses) -> Model:

@@ -56,7 +56,7 @@ def proba_interval(
     parts = map_blocks(block_interval, score_blocks(ensemble.members, rows), n_jobs)
     limits, estimated = zip(*parts, strict=True)
     if kind == "sampling" and ensemble.places is None:
-        _warn_if_not_estimated(np.concatenate(estimated), counts.shape, unit)
+        warn_if_not_estimated(np.concatenate(estimated), counts.shape, unit)
     return np.concatenate(limits)
 
 
@@ -97,7 +97,8 @@ def _venn_abers(ensemble: FittedEnsemble) -> VennAbersLink:
     return VennAbersLink().fit(mixed[known], ensemble.positive[known])
 
 
-def _warn_if_not_estimated(estimated: Any, shape: tuple[int, ...], unit: str) -> None:
+def warn_if_not_estimated(estimated: Any, shape: tuple[int, ...], unit: str) -> None:
+    """Warn of sampling variances that the noise of the bags hides."""
     n_failed = int(np.count_nonzero(~estimated))
     if n_failed:
         warnings.warn(

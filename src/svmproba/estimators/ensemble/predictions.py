@@ -16,6 +16,7 @@ from svmproba.bootstrap.fitting.members import member_scores, score_blocks
 from svmproba.bootstrap.summaries.votes import two_columns
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.calibration import class_proba, class_vote_shares, pair_scores
+from svmproba.estimators.classes.intervals import class_interval
 from svmproba.estimators.ensemble.attributes import FittedAttributes
 from svmproba.estimators.ensemble.calibration import positive_proba
 from svmproba.estimators.ensemble.intervals import KINDS, proba_interval, score_interval
@@ -134,7 +135,7 @@ class EnsemblePredictions(FittedAttributes):
     def predict_proba_interval(
         self, X: ArrayLike, confidence: float = 0.95, *, kind: str = "sampling"
     ) -> Floats:
-        """Interval of the probability of the class of interest.
+        """Interval of the probability of the class of interest, or of each of several classes.
 
         ========================  ===========================================================
         `kind`                    what the interval covers
@@ -166,8 +167,9 @@ class EnsemblePredictions(FittedAttributes):
 
         Returns
         -------
-        ndarray, shape (n_samples, 2)
-            Lower and upper limit.
+        ndarray, shape (n_samples, 2), or (n_samples, n_classes, 2)
+            Lower and upper limit; with more than two classes of the probability of each, which has
+            no kind ``"venn_abers"``.
 
         Warns
         -----
@@ -193,9 +195,10 @@ class EnsemblePredictions(FittedAttributes):
         array([[0.  , 0.07]])
         """
         rows = self._check_new(X)
-        self._need_two("predict_proba_interval")
         check_confidence(confidence)
         check_option("kind", kind, KINDS)
+        if (several := self._several) is not None:
+            return class_interval(several, rows, confidence, kind, self.n_jobs)
         return proba_interval(self.ensemble_, rows, confidence, kind, self.n_jobs)
 
     def score_interval(

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Floats
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._parameters import document_parameters
@@ -23,7 +24,7 @@ from svmproba.solvers.kernels import Rows
 
 
 @document_parameters
-class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
+class PairwiseSVC(DecisionMixin, ClassifierMixin, DocLinkMixin, BaseEstimator, ABC):
     """Classifier with one SVM, or one for each class weight, for every pair of classes."""
 
     cv: Any
@@ -91,10 +92,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
     def _plus(self) -> int:
         """Place of the class of interest, of two classes."""
         if len(self.classes_) > 2:
-            raise ValueError(
-                f"decide needs two classes, got {len(self.classes_)}: only two have a class of "
-                f"interest and false positives."
-            )
+            raise ValueError(f"A class of interest needs two classes, got {len(self.classes_)}.")
         return self._pairs[0][1]
 
     @property
@@ -164,7 +162,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
         return P
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels of largest probability.
+        """Labels of largest probability, or of least expected cost after `with_costs`.
 
         Of two classes, the class of interest where its probability is at least
         ``proba_threshold_``, one half unless `with_costs` moved it.
@@ -180,7 +178,8 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, BaseEstimator, ABC):
         """
         P = self.predict_proba(X)
         if len(self.classes_) > 2:
-            return np.asarray(self.classes_[P.argmax(axis=1)])
+            called = P.argmax(axis=1) if self.costs_ is None else (P @ self.costs_).argmin(axis=1)
+            return np.asarray(self.classes_[called])
         chosen = P[:, self._plus] >= self.proba_threshold_
         return np.asarray(self.classes_[np.where(chosen, self._plus, 1 - self._plus)])
 
