@@ -17,7 +17,7 @@ flags ``no_cpython_wrapper`` and  half of the compilation              functions
                                   another file                         own file alone
 ``disable_compile``               9 of 29 s of the compilation of      shared functions are compiled
                                   constrained SVMs, see `call_with`    once for each caller
-libraries of code, in `parts`     10 to 25 % of the compilation        every function is optimised
+libraries of code, in `parts`     7 to 24 % of the compilation         every function is optimised
                                                                        once for each caller
 ================================  ===================================  ============================
 """
