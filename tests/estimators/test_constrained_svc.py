@@ -283,13 +283,13 @@ def test_every_member_keeps_the_floor_in_its_bag(data):
     X, y = data
     model = ConstrainedBootstrapSVC(0.9, **SMALL, effort="fast").fit(X, y)
     assert not model.replaced_.any()
-    for k, row in enumerate(model.coef_):
+    for k, row in enumerate(model.member_coef_):
         for b, w in enumerate(row):
             count = model.counts_[b] * (y == 1)
             held = X @ w + model.intercept_[k, b] >= 1
             assert (count * held).sum() >= np.ceil(0.9 * count.sum() - 1e-9)
     assert np.all((model.duality_gap_ >= 0) & (model.duality_gap_ < 1))
-    scores = model.coef_ @ X.T + model.intercept_[:, :, np.newaxis]
+    scores = model.member_coef_ @ X.T + model.intercept_[:, :, np.newaxis]
     expected = model.weights_ @ (scores > 0).mean(axis=1)
     assert model.predict_proba(X)[:, 1] == pytest.approx(expected)
     left_out = model.counts_ == 0
@@ -310,7 +310,7 @@ def test_floors_at_once_equal_their_order(data):
     assert rising[0] < rising[2]
     assert found[2].proven_.all()  # one convex problem each
     again = ConstrainedBootstrapSVC(1.0, **SMALL).fit(X, y)
-    assert again.coef_ == pytest.approx(found[2].coef_, abs=1e-3)
+    assert again.member_coef_ == pytest.approx(found[2].member_coef_, abs=1e-3)
     for wrong in ([], [{}], [{"tpr": 0.5}]):
         with pytest.raises(ValueError, match="floors must"):
             model.fit_floors(X, y, wrong)

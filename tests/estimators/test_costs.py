@@ -71,7 +71,7 @@ def test_equal_costs_are_the_threshold_at_one_half(model, data):
 def test_a_tie_goes_to_the_class_of_interest(model, data, monkeypatch):
     X, _ = data
     P = np.tile([0.8, 0.2], (len(X), 1))
-    monkeypatch.setattr(BootstrapSVC, "predict_proba", lambda self, X: P)
+    monkeypatch.setattr(BootstrapSVC, "predict_proba", lambda self, X, by=None: P)
     tied = model.with_costs(fn_cost=4.0, fp_cost=1.0)
     for labels in (model.decide(X, fn_cost=4.0, fp_cost=1.0), tied.decide(X), tied.predict(X)):
         assert np.all(labels == "yes")

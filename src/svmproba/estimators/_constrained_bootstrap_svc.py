@@ -275,7 +275,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         )
         if n_replaced:
             floors = {name: getattr(self, name) for name in WISHES}
-            asked = " and ".join(f"{k}={x}" for k, x in floors.items() if x is not None)
+            asked = " and ".join(f"{k}={x:g}" for k, x in floors.items() if x is not None)
             message = (
                 f"{n_replaced} of {n} members have no known feasible point with {asked}: the "
                 f"floors clash in their bags. They are {self._named(fit.replaced)}. Plain SVMs "

@@ -115,6 +115,8 @@ def _polish(
     for b, k in np.argwhere(gap > task.tol).tolist():
         one, bounds, beta = task.grid[k : k + 1], task.grid[k] * base[b], alphas[b, k].copy()
         products = scores[b, k] - bias[b, k]
+        if task.rows is not None:  # the scores are those of stretched weights
+            products = np.asarray(task.rows @ (task.rows.T @ beta))
         found = polish(task.gram, signs, targets, bounds, beta, products, task.tol / 3.0, stop)
         alpha, score = np.abs(beta)[np.newaxis, np.newaxis], np.empty((1, 1, len(beta)))
         point = np.full((1, 1, 1), found)

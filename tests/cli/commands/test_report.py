@@ -15,7 +15,7 @@ def received(monkeypatch):
 
     found = {}
 
-    def write_report(model, X, y, path, *, about=None, title=None, overwrite=True):
+    def write_report(model, X, y, path, *, about=None, title=None, by=None, overwrite=True):
         found.update(model=model, X=X, y=y, about=about, title=title)
         path.write_text("<html>")
 

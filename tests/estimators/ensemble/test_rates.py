@@ -340,10 +340,10 @@ def test_bad_parameters_are_refused_before_the_fit(data, params, message):
 def test_the_ends_of_the_share_that_is_held_out(size, taken):
     model = ThresholdBootstrapSVC(0.8, guarantee="split", calibration_size=size)
     if taken:
-        assert model._check_target() is not None
+        model._check_wishes()
     else:
         with pytest.raises(ValueError, match=r"calibration_size must be .*0\.01"):
-            model._check_target()
+            model._check_wishes()
 
 
 def test_kernels_and_search(data):
