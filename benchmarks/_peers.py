@@ -7,6 +7,7 @@ The objective of every model, ours and theirs, is
 
 from __future__ import annotations
 
+import importlib.util
 import time
 import warnings
 from functools import partial
@@ -17,6 +18,7 @@ from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +40,17 @@ class PeerRun(NamedTuple):
     seconds: float
     bags: int
     objectives: Floats  # (n_C, bags)
+
+
+def kernel_peers() -> dict[str, Any]:
+    """SVMs with the rbf kernel: scikit-learn's, and that of scikit-learn-intelex if installed."""
+    peers: dict[str, Any] = {"svc": SVC(kernel="rbf")}
+    if importlib.util.find_spec("sklearnex"):
+        from sklearnex.svm import SVC as Patched
+
+        # The loop over bags has the cores: a thread each.
+        peers["sklearnex"] = Patched(kernel="rbf", n_jobs=1)
+    return peers
 
 
 def signs_of(y: NDArray[np.int64]) -> Floats:
