@@ -46,6 +46,13 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     to probabilities, fitted on the same means over the bags that left a sample out. Columns should
     have comparable scales, see :class:`~sklearn.preprocessing.StandardScaler`.
 
+    More than two classes have one SVM for every pair of classes in every bag, fitted on the samples
+    of these two. A bag calls the class with most pairs, classes with as many share the call, and
+    :math:`P(k|x,\theta)` is the mean of the calls; for two classes these are the votes above.
+    Calibration fits a link for every pair, couples the probabilities of the pairs [3]_ and scales
+    the result by a temperature or a vector, where cross-validation of the out-of-bag probabilities
+    asks for it.
+
     Parameters
     ----------
     {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps}
@@ -127,6 +134,16 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
 
     Notes
     -----
+    Of more than two classes ``member_coef_``, ``intercept_``, ``duality_gap_``, ``score_scales_``
+    and ``oob_scores_`` have a first axis for the pairs, ``pairs_`` (n_pairs, 2) holds the places of
+    their classes, scores are positive for the second one, and ``calibrator_`` holds the links of
+    the pairs and the scaling. ``oob_recalls_`` (n_classes,) are the recalls out of bag;
+    ``class_shifts_`` and ``class_factors_`` (n_classes,) are what `with_rate` adds to scores and
+    multiplies calibrated probabilities by. The field "class_weight" of ``thetas_`` is then the
+    largest factor divided by the smallest. What is told of a class of interest exists for two
+    classes only: ``pos_label_``, ``threshold_``, ``proba_threshold_``, ``oob_tpr_``, ``oob_tnr_``
+    and ``oob_median_``. The training samples are kept, because `with_rate` scores them again.
+
     `sample_weight` is a price, not a count: it multiplies C for its sample, and bags are drawn
     from the samples with positive weight, each with the same probability. A sample of weight 2
     therefore is not the same as two samples: two would be drawn independently.
@@ -154,6 +171,8 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
        probabilistic predictions for support vector machines*.
     .. [2] A. Kleiner, A. Talwalkar, P. Sarkar and M. I. Jordan, "A scalable bootstrap for massive
        data", Journal of the Royal Statistical Society B 76, 2014.
+    .. [3] T.-F. Wu, C.-J. Lin and R. C. Weng, "Probability estimates for multi-class
+       classification by pairwise coupling", Journal of Machine Learning Research 5, 2004.
 
     Examples
     --------
@@ -211,8 +230,8 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
             ``resample="blb"`` also a dask DataFrame or array, which is read twice, partition by
             partition.
         y : array-like, shape (n_samples,)
-            Labels, two classes with at least two samples each; of dask and partitioned as X if X
-            is.
+            Labels, two classes or more with at least two samples each; of dask and partitioned as X
+            if X is.
         {sample_weight, groups}
 
         Returns

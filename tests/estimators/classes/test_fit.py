@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 from svmproba import BootstrapSVC
+from svmproba.bootstrap.classes import members
 from svmproba.estimators.ensemble import setting
 
 
@@ -26,10 +27,10 @@ def test_members_of_a_pair_are_those_of_its_samples_alone(four_classes, monkeypa
         assert_array_equal(model.intercept_[p], alone.intercept_)
         assert_array_equal(model.duality_gap_[p], alone.duality_gap_)
         assert_allclose(model.oob_scores_[p][:, chosen], alone.oob_scores_, rtol=1e-9, atol=1e-12)
-        members = zip(
+        both = zip(
             model.ensemble_.members.of_pair[p].columns, alone.ensemble_.members.columns, strict=True
         )
-        for of_pair, by_itself in members:
+        for of_pair, by_itself in both:
             assert_array_equal(of_pair, by_itself)
         assert_allclose(model.score_scales_[p], alone.score_scales_, rtol=1e-12)
         if kernel == "linear":
@@ -215,3 +216,15 @@ def test_bad_input_names_the_class(iris):
         small(resample="blb").fit(X, y)
     with pytest.raises(ValueError, match="needs samples of every pair of classes that 5 bags"):
         small(n_bootstraps=2, calibration="platt").fit(X, y)
+
+
+def test_a_device_takes_one_pair_after_the_other(four_classes, monkeypatch):
+    pytest.importorskip("torch")
+    X, y = four_classes
+    plain = small(tol=1e-6).fit(X, y)
+    threads = []
+    monkeypatch.setattr(members, "as_done", lambda *a: threads.append(a))
+    on_device = small(tol=1e-6, device="torch", n_jobs=2).fit(X, y)
+    assert not threads
+    assert_allclose(on_device.predict_proba(X), plain.predict_proba(X), atol=0.05)
+    assert (on_device.duality_gap_ <= 1e-6).all()

@@ -72,14 +72,16 @@ def fit_pairs(
     counts: NDArray[np.uint8],
     *,
     pairwise: bool,
+    in_turn: bool,
     n_jobs: int | None,
     report: Callable[[int], None],
 ) -> list[Any]:
     """Call ``fit(place, X, positive, counts, n_jobs, report)`` with the samples of every pair.
 
     Pairs are small, so threads take whole pairs where there are enough of them; with few pairs, or
-    where joblib sends tasks to other processes, the bags of one pair are divided. The result does
-    not depend on that. `report` is called in the calling thread.
+    where joblib sends tasks to other processes, or `in_turn`, as on a device that one thread
+    commands, the bags of one pair are divided. The result does not depend on that. `report` is
+    called in the calling thread.
     """
     stop: list[bool] = []
 
@@ -91,7 +93,7 @@ def fit_pairs(
         return fit(place, rows, positive, counts[:, chosen], n_jobs=n_jobs, report=report)
 
     n_threads = joblib.effective_n_jobs(n_jobs)
-    if not in_threads() or n_threads == 1 or len(pairs) < 2 * n_threads:
+    if in_turn or not in_threads() or n_threads == 1 or len(pairs) < 2 * n_threads:
         return [fit_pair(place, n_jobs, report) for place in range(len(pairs))]
 
     def in_thread(place: int) -> tuple[Any, int]:

@@ -86,6 +86,7 @@ class ClassSetting(NamedTuple):
             self.pairs,
             self.counts,
             pairwise=self.pairwise,
+            in_turn=resolve_device(self.options["device"]) is not None,
             n_jobs=n_jobs,
             report=self.progress,
         )
@@ -144,8 +145,14 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
 def fit_classes(estimator: Any, checked: Checked) -> tuple[ClassSetting, FittedClasses]:
     """Fit the members of all pairs and summarise them."""
     setting = set_up_classes(estimator, checked)
-    fits = setting.fit(lambda _, *data, **how: fit_members(*data, **how), estimator.n_jobs)
+    fits = setting.fit(_fit_pair, estimator.n_jobs)
     return setting, setting.settle(estimator, fits)
+
+
+def _fit_pair(pair: int, *data: Any, **how: Any) -> tuple[Members, Training]:
+    """Fit the members of a pair; scores that were kept would take too much memory for all pairs."""
+    members, training = fit_members(*data, **how)
+    return members, training._replace(scores=None)
 
 
 def check_sizes_of_classes(classes: NDArray[Any], sizes: Ints) -> None:
