@@ -428,8 +428,13 @@ def test_compiled_code_is_cached_when_the_package_is_read_only(read_only_package
 
 
 def test_nothing_is_cached_when_no_folder_can_be_written(read_only_package):
-    missing = "/proc/nonexistent"
-    run(TINY_FIT, path=read_only_package, HOME=missing, LOCALAPPDATA=missing)
+    missing, again = "/proc/nonexistent", "\n".join(TINY_FIT.splitlines()[5:7])
+    told = "warnings.catch_warnings(record=True, action='always') as caught"
+    fits = "\n".join(f"    {line}" for line in again.splitlines())
+    code = f"import warnings\n{TINY_FIT.partition('fit = ')[0]}\nwith {told}:\n{fits}\n{fits}\n"
+    code += "print(len(caught), 'NUMBA_CACHE_DIR' in str(caught[0].message))"
+    env = {"HOME": missing, "LOCALAPPDATA": missing}
+    assert run(code, path=read_only_package, **env) == "1 True"
 
 
 def exact_objective(rows, signs, bounds, coef, intercept):

@@ -201,7 +201,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         groups: ArrayLike | None,
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
-        checked = check_input(models[0], X, y, sample_weight)
+        checked = check_input(models[0], X, y, sample_weight, groups)
         if checked.n_classes > 2:
             self._fit_class_floors(models, wishes, checked)
             return
@@ -275,7 +275,10 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         )
         if n_replaced:
             floors = {name: getattr(self, name) for name in WISHES}
-            asked = " and ".join(f"{k}={x:g}" for k, x in floors.items() if x is not None)
+            wished = {k: x for k, x in floors.items() if x is not None}
+            asked = " and ".join(
+                f"{k}={x}" if isinstance(x, dict) else f"{k}={x:g}" for k, x in wished.items()
+            )
             message = (
                 f"{n_replaced} of {n} members have no known feasible point with {asked}: the "
                 f"floors clash in their bags. They are {self._named(fit.replaced)}. Plain SVMs "

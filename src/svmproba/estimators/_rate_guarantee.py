@@ -50,8 +50,10 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : classifier
         Fitted or not, with ``predict_proba`` or ``decision_function``.
-    tpr, tnr : float or None, default=None
-        Rate of the class of interest, or of the other class, in (0, 1); one of the two.
+    tpr : float or None, default=None
+        Rate of the class of interest, in (0, 1). Either this or `tnr`.
+    tnr : float or None, default=None
+        Rate of the other class.
     confidence : float, default=0.9
         Confidence of the guarantee.
     cv : None, "prefit", int, splitter or iterable, default=None
@@ -112,7 +114,7 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> by = X[:, 0] > 14  # large cells or small ones
     >>> model = RateGuarantee(LogisticRegression(), tnr=0.8, cv=5, random_state=0)
     >>> model.fit(scale(X), y, by=by).subgroup_rates_.n_samples
-    array([347, 222])
+    array([337, 232])
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class ClassScaling:
     >>> import numpy as np
     >>> from svmproba.links import ClassScaling
     >>> P = np.tile([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], (40, 1))
-    >>> label = np.tile([0, 1, 2, 0, 2, 1], 20)
+    >>> label = np.tile([0, 1, 2, 1, 2, 0], 20)
     >>> scaling = ClassScaling().fit(P, label)
     >>> scaling.kind_, bool(scaling.slope_[0] < 1)
     ('temperature', True)

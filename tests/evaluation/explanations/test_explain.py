@@ -100,6 +100,11 @@ def test_arrays_and_bare_ensembles():
     np.testing.assert_allclose(centred, 0, atol=1e-12)
 
 
+def test_a_transformer_without_columns_is_not_fitted():
+    columns = make_column_transformer((NUMBERS, ["age"]), (OneHotEncoder(), []))
+    assert original_columns(model(columns).fit(X[["age", "job_years"]], y)) == ["age"]
+
+
 def test_other_models_are_refused():
     with pytest.raises(TypeError, match=r"model must be a BootstrapSVC.*got LogisticRegression"):
         explain(LogisticRegression(), X)

@@ -76,7 +76,8 @@ def _follow_parts(step: ColumnTransformer, owners: Any) -> Any:
     names = getattr(step, "feature_names_in_", None)
     for name, part, columns in step.transformers_:
         places = _places(columns, names, len(owners))
-        if places is None or (isinstance(part, str) and part == "drop"):
+        # A step without columns is not fitted.
+        if places is None or not len(places) or (isinstance(part, str) and part == "drop"):
             continue
         own, output = _follow(part, owners[places]), step.output_indices_[name]
         if own is not None and len(own) == output.stop - output.start:
