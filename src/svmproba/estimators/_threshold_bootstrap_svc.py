@@ -13,7 +13,7 @@ from svmproba.bootstrap.fitted import with_oob_votes
 from svmproba.bootstrap.fitting.bags import draw_held_out, draw_held_out_groups
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators.classes.rates import (
+from svmproba.estimators.classes.targets import (
     ClassTarget,
     check_class_target,
     rates_of_two,

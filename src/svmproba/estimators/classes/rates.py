@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,24 +23,14 @@ from svmproba.bootstrap.threshold import (
     threshold_for_rate,
 )
 from svmproba.estimators.classes.calibration import class_proba
+from svmproba.estimators.classes.targets import ClassTarget
 from svmproba.estimators.ensemble.rates import BELOW_HALF
-from svmproba.estimators.input.parameters import check_confidence, check_number
 from svmproba.solvers.kernels import Rows
 
-KINDS = (None, "split", "oob")
 #: Rounds of the search for the thresholds of several classes.
 _ROUNDS = 50
 #: How much of what is left to 1 the rates are raised by, from strict to lax, for a guarantee.
 _MARGINS = (0.9, 0.75, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.0)
-
-
-class ClassTarget(NamedTuple):
-    """The recalls that classes are to reach, see `BootstrapSVC.with_rate`."""
-
-    rates: dict[int, float]  # by the place of the class
-    exceed: bool
-    guarantee: str | None
-    confidence: float
 
 
 class Judges(NamedTuple):
@@ -51,86 +40,6 @@ class Judges(NamedTuple):
     label: NDArray[np.int64]  # (n,)
     counts: NDArray[np.uint8] | None  # (n_bootstraps, n); None: all bags count
     proba: Floats  # (n, n_classes), where calibrated
-
-
-def check_class_target(
-    recall: Mapping[Any, float],
-    classes: NDArray[Any],
-    *,
-    exceed: bool,
-    guarantee: str | None,
-    confidence: float,
-    new_samples: bool,
-    name: str = "recall",
-) -> ClassTarget:
-    """Refuse what is out of range or does not go together."""
-    labels = classes.tolist()
-    if not isinstance(recall, Mapping) or not recall:
-        raise ValueError(f"{name} must be a dict of classes and rates, got {recall!r}.")
-    unknown = [label for label in recall if label not in labels]
-    if unknown:
-        raise ValueError(f"{name} must name classes among {labels!r}, got {unknown!r}.")
-    for label, rate in recall.items():
-        check_number(f"{name} of class {label!r}", rate, 0, 1, "a number in [0, 1]")
-    check_confidence(confidence)
-    if guarantee not in KINDS:
-        raise ValueError(
-            f"guarantee must be one of {', '.join(map(repr, KINDS))} with more than two classes, "
-            f"got {guarantee!r}."
-        )
-    if guarantee == "split" and not new_samples:
-        raise ValueError(
-            "guarantee='split' needs samples that had no part in the fit: give them as X and y."
-        )
-    if guarantee == "oob" and new_samples:
-        raise ValueError("guarantee='oob' uses the training samples: leave out X and y.")
-    rates = {labels.index(label): float(rate) for label, rate in recall.items()}
-    return ClassTarget(rates, exceed, guarantee, confidence)
-
-
-def refuse_rates_of_two(tpr: object, tnr: object, per_theta: bool, prefix: str = "") -> None:
-    """Refuse arguments that need a class of interest among two."""
-    for name, value in (("tpr", tpr), ("tnr", tnr)):
-        if value is not None:
-            raise ValueError(
-                f"{prefix}{name} needs two classes: give {prefix}recall={{class: rate}} with more, "
-                f"got {prefix}{name}={value!r}."
-            )
-    if per_theta:
-        raise ValueError("per_theta=True needs two classes.")
-
-
-def refuse_guarantee_of_groups(
-    ensemble: FittedClasses, guarantee: str | None, groups: object
-) -> None:
-    """Refuse a guarantee from samples that are not independent."""
-    if guarantee is not None and (ensemble.grouped or groups is not None):
-        raise ValueError(
-            f"guarantee={guarantee!r} with groups of samples needs two classes, got "
-            f"{len(ensemble.factors)}."
-        )
-
-
-def rates_of_two(
-    tpr: Any,
-    tnr: Any,
-    recall: Mapping[Any, float] | None,
-    classes: NDArray[Any],
-    plus: int,
-    prefix: str = "",
-) -> tuple[Any, Any]:
-    """Give the rates of the class of interest and of the other one, from the recall of a class."""
-    if recall is None:
-        return tpr, tnr
-    if tpr is not None or tnr is not None:
-        raise ValueError(
-            f"{prefix}recall={recall!r} takes the place of {prefix}tpr and {prefix}tnr: leave them "
-            f"out."
-        )
-    options: dict[str, Any] = {"exceed": True, "guarantee": None, "confidence": 0.9}
-    name = f"{prefix}recall"
-    rates = check_class_target(recall, classes, **options, new_samples=False, name=name).rates
-    return rates.get(plus), rates.get(1 - plus)
 
 
 def training_judges(ensemble: FittedClasses) -> Judges:

@@ -19,15 +19,17 @@ from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._costs import DecisionMixin, classes_with_costs, ensemble_with_costs
 from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.classes.rates import (
-    ClassTarget,
-    check_class_target,
     class_rate_curve,
     new_judges,
+    training_judges,
+    with_recalls,
+)
+from svmproba.estimators.classes.targets import (
+    ClassTarget,
+    check_class_target,
     rates_of_two,
     refuse_guarantee_of_groups,
     refuse_rates_of_two,
-    training_judges,
-    with_recalls,
 )
 from svmproba.estimators.ensemble.calibration import with_calibration
 from svmproba.estimators.ensemble.contributions import EnsembleContributions
