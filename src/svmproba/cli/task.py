@@ -151,7 +151,9 @@ def read_labels(whole: WholeTable, target: str, messages: Messages, positive: st
         entry["values"]: entry["counts"] for entry in pc.value_counts(words.drop_null()).to_pylist()
     }
     if len(counts) != 2:
-        raise InputError(f"--target: column {target!r} must have two classes, {_found(counts)}")
+        hint = "; in Python BootstrapSVC takes more than two" if len(counts) > 2 else ""
+        found = f"{_found(counts)}{hint}"
+        raise InputError(f"--target: column {target!r} must have two classes, {found}")
     _warn_of_missing(whole, target, present, messages)
     names: list[Any] = sorted(counts)
     y = np.asarray(words.drop_null().to_pylist())
