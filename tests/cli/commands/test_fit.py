@@ -151,7 +151,10 @@ def test_records_without_a_label_are_left_out(credit, fit, tmp_path):
     ("content", "message"),
     [
         ("x,y\n1,a\n2,a\n", "column 'y' must have two classes, it has 1: 'a' (2)"),
-        ("x,y\n1,a\n2,b\n3,c\n", "must have two classes, it has 3: 'a' (1), 'b' (1), 'c' (1); in Python BootstrapSVC"),
+        (
+            "x,y\n1,a\n2,b\n3,c\n",
+            "must have two classes, it has 3: 'a' (1), 'b' (1), 'c' (1); in Python BootstrapSVC",
+        ),
         ("x,y\n1,\n2,NA\n", "it has no labels"),
         ("x,z\n1,a\n", "--target: {} has no column 'y'. It has 'x', 'z'"),
         ("x,y\n5,a\n5,b\n5,a\n5,b\n", "no column is left to learn from"),
