@@ -34,12 +34,13 @@ def test_table(race):
     titles += " ours + SVC + Linear +"
     start = next(i for i, line in enumerate(lines) if line.startswith("data "))
     assert lines[start].split() == f"{titles} our gap x scoring".split()
-    wisconsin, worst, mean = lines[start + 1 : start + 4]
+    wisconsin, kind, worst, mean = lines[start + 1 : start + 5]
+    assert kind.strip() == "linear"
     assert wisconsin.split()[:4] == ["wisconsin", "512", "30", "5"]
     assert wisconsin.count(" *2") == 2
     assert worst.startswith("worst")
     assert mean.startswith("geometric mean")
-    assert len({len(line) for line in lines[start : start + 4]}) == 1
+    assert len({len(line) for line in (lines[start], wisconsin, worst, mean)}) == 1
 
 
 def test_numbers_hang_together(race):
