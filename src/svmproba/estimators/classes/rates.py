@@ -162,12 +162,12 @@ def _search(
             return moved
     hits, sizes = _hits(ensemble, judges, rates, moved, n_jobs)
     reached = [
-        f"{labels[place]!r} {hits[place] / sizes[place]:.4g} of {rate:.4g}"
+        f"{hits[place] / sizes[place]:.4g} for class {labels[place]!r} ({rate:.4g} asked for)"
         for place, rate in rates.items()
     ]
     raise FloorsClash(
-        f"The recalls clash: no thresholds were found that give all of them. The best that was "
-        f"found is {', '.join(reached)}."
+        f"The recalls clash: no thresholds were found that give all of them. The search ended with "
+        f"recalls of {', '.join(reached)}."
     )
 
 
