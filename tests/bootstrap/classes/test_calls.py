@@ -8,6 +8,7 @@ from svmproba import BootstrapSVC
 from svmproba.bootstrap.classes.calls import bag_calls, calls_of, mix_call_shares
 from svmproba.bootstrap.classes.calls_rows import count_calls, note_wins
 from svmproba.bootstrap.classes.members import ClassMembers
+from svmproba.bootstrap.fitting.members import member_scores
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +57,39 @@ def test_ties_are_shared():
     count_calls(wins, np.ones((3, 1)), label, *space, shares, right)
     assert_allclose(shares, [[1 / 3, 1 / 3, 1 / 3], [1 / 2, 1 / 2, 0], [0, 0, 1]])
     assert_allclose(right[:, 0], [1 / 3, 0, 1])
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch"])
+def test_calls_are_those_of_plain_counting(device):
+    if device == "torch":
+        pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    X, label = rng.normal(size=(40, 3)), np.arange(40) % 4
+    model = BootstrapSVC([0.1, 1.0], kernel=["linear", "rbf"], n_bootstraps=25, random_state=0)
+    members = model.fit(X, label).ensemble_.members
+    counts, shifts = model.counts_.copy(), np.array([0.0, 0.3, -0.2, 0.1])
+    counts[:, 5] = 1  # in every bag
+    n_theta, n_bags = model.duality_gap_.shape[1:]
+    scores = np.array([member_scores(of_pair, X) for of_pair in members.of_pair])
+    wins = np.zeros((4, 40, n_theta, n_bags))
+    for (k, other), of_pair in zip(members.pairs, scores, strict=True):
+        above = of_pair + shifts[other] - shifts[k] > 0
+        wins[other] += above
+        wins[k] += ~above
+    called = (wins == wins.max(axis=0)) / (wins == wins.max(axis=0)).sum(axis=0)
+    for in_bag, weights in [(False, (counts == 0).T), (True, counts.T)]:
+        found = calls_of(
+            members, X, shifts, counts=counts, label=label, in_bag=in_bag, device=device
+        )
+        n = weights.sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            expected = np.einsum("kitb,ib->tik", called, weights) / n[:, np.newaxis]
+            means = np.einsum("pitb,ib->pti", scores, weights) / n
+        assert_allclose(found.shares, expected, atol=1e-12)
+        assert_allclose(found.means, means, atol=1e-12)
+        own = called[label, np.arange(40)] * weights[:, np.newaxis]
+        right = np.stack([own[label == k].sum(axis=0) for k in range(4)], axis=-1)
+        assert_allclose(found.right, right, atol=1e-12)
+    plain = calls_of(members, X, shifts, device=device)
+    assert plain.means is plain.right is None
+    assert_allclose(plain.shares, called.mean(axis=3).transpose(2, 1, 0), atol=1e-12)

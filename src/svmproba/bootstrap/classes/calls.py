@@ -26,10 +26,11 @@ from svmproba.bootstrap.summaries.blocks import BLOCK_BYTES, map_blocks
 from svmproba.bootstrap.summaries.votes import DECIMALS
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
+from svmproba.solvers.runtime.devices import resolve_device
 
 #: Bytes of the wins of a block of samples, one byte for each class, sample and bag: they stay near
 #: the processor. Classes up to which twice the wins fit into a byte.
-_WINS_BYTES, _NARROW = 2**20, 128
+_WINS_BYTES, NARROW = 2**20, 128
 #: Parts of the samples at least, so that threads have equal shares.
 _N_PARTS = 16
 
@@ -46,7 +47,7 @@ class Space:
     """Memory for the scores and wins of a block of samples, used again for all blocks."""
 
     def __init__(self, n: int, n_classes: int, n_bags: int) -> None:
-        narrow = np.uint8 if n_classes <= _NARROW else np.uint16
+        narrow = np.uint8 if n_classes <= NARROW else np.uint16
         self.products = np.empty((n, n_bags))
         self.wins = np.empty((n_classes, n, n_bags), dtype=narrow)
         self.best, self.part = np.empty(n_bags, dtype=narrow), np.empty(n_bags)
@@ -116,6 +117,7 @@ def calls_of(
     label: NDArray[np.int64] | None = None,
     in_bag: bool = False,
     n_jobs: int | None = None,
+    device: str = "cpu",
 ) -> Calls:
     """Count what the bags call samples; scores are made block by block and never held.
 
@@ -126,6 +128,19 @@ def calls_of(
     """
     n, n_classes, n_pairs = X.shape[0], members.n_classes, len(members.of_pair)
     n_theta, n_bags = members.of_pair[0].intercept.shape
+
+    def counted_bags(block: slice) -> Floats:
+        if counts is None:
+            return np.ones((block.stop - block.start, n_bags))
+        used = counts[:, block] if in_bag else counts[:, block] == 0
+        return np.ascontiguousarray(used.T, dtype=np.float64)
+
+    on_device = resolve_device(device)
+    if on_device is not None:
+        from svmproba.bootstrap.classes.calls_on_device import device_calls
+
+        with_means = counts is not None
+        return Calls(*device_calls(members, X, shifts, counted_bags, label, on_device, with_means))
     size = min(n, block_size(members, X))
     shares = np.empty((n_theta, n, n_classes))
     means = None if counts is None else np.empty((n_pairs, n_theta, n))
@@ -136,13 +151,9 @@ def calls_of(
         for start in range(part.start, part.stop, size):
             block = slice(start, min(start + size, part.stop))
             rows = rows_of_pairs(members, X[block])
-            m = block.stop - block.start
-            counted, own = np.ones((m, n_bags)), np.full(m, -1)
-            if counts is not None:
-                used = counts[:, block] if in_bag else counts[:, block] == 0
-                counted = np.ascontiguousarray(used.T, dtype=np.float64)
-            if label is not None:
-                own = label[block]
+            counted = counted_bags(block)
+            m = len(counted)
+            own = np.full(m, -1) if label is None else label[block]
             n_counted = counted.sum(axis=1)
             sums = None if means is None else np.empty((n_pairs, m))
             of_block = np.empty((m, n_classes))

@@ -73,6 +73,7 @@ def settle_classes(
     grouped: bool,
     spread: Callable[[NDArray[Any], float], NDArray[Any]],
     n_jobs: int | None,
+    device: str,
 ) -> FittedClasses:
     """Weigh the hyperparameter values and summarise the out-of-bag scores of the samples X.
 
@@ -80,7 +81,8 @@ def settle_classes(
     given, and `fill` elsewhere. The result decides by vote shares.
     """
     n_classes = members.n_classes
-    calls = calls_of(members, X, np.zeros(n_classes), counts=counts, label=label, n_jobs=n_jobs)
+    fixed = (members, X, np.zeros(n_classes))
+    calls = calls_of(*fixed, counts=counts, label=label, n_jobs=n_jobs, device=device)
     assert calls.right is not None
     assert calls.means is not None
     means = calls.means

@@ -7,7 +7,7 @@ otherwise than on the CPU, so a vote can differ where a score is 0 but for round
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -88,21 +88,37 @@ def _auc(scores: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
     return wins.mul_(plus[:, None]).sum(2) / (2.0 * n_pairs)[:, None]
 
 
+def device_scorer(members: Members, device: torch.device) -> Callable[[Rows], Tensor]:
+    """Return a function of samples that gives the scores of all members, (n, n_theta, n_bags)."""
+    columns = [torch.as_tensor(part, device=device) for part in members.columns]
+    maps = [device_map(feature_map, device) for feature_map in members.feature_maps]
+    intercept = torch.as_tensor(members.intercept, device=device)
+
+    def scores(X: Rows) -> Tensor:
+        parts = [rows(X) @ part for rows, part in zip(maps, columns, strict=True)]
+        together = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
+        return together.view(-1, *intercept.shape).add_(intercept)
+
+    return scores
+
+
+def device_blocks(
+    members: Members, n: int, per_score: float, device: torch.device
+) -> Iterator[slice]:
+    """Yield blocks of samples whose rows and scores, `per_score` numbers each, fit into memory."""
+    per_sample = per_score * members.intercept.size + 2 * max(len(part) for part in members.columns)
+    size = max(1, int(memory_budget(device) // (8 * per_sample)))
+    for first in range(0, n, size):
+        yield slice(first, min(first + size, n))
+
+
 def _score_blocks(
     members: Members, X: Rows, device: torch.device
 ) -> Iterator[tuple[slice, Tensor]]:
     """Scores of all members, (samples, n_theta, n_bags), a block of samples at a time."""
-    columns = [torch.as_tensor(part, device=device) for part in members.columns]
-    maps = [device_map(feature_map, device) for feature_map in members.feature_maps]
-    intercept = torch.as_tensor(members.intercept, device=device)
-    per_sample = _PER_SCORE * intercept.numel() + 2 * max(len(part) for part in columns)
-    n_at_once = memory_budget(device) // (8 * per_sample)
-    n, size = X.shape[0], max(1, int(n_at_once))
-    for first in range(0, n, size):
-        block = slice(first, min(first + size, n))
-        parts = [rows(X[block]) @ part for rows, part in zip(maps, columns, strict=True)]
-        scores = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
-        yield block, scores.view(-1, *intercept.shape).add_(intercept)
+    scores = device_scorer(members, device)
+    for block in device_blocks(members, X.shape[0], _PER_SCORE, device):
+        yield block, scores(X[block])
 
 
 def device_vote_shares(

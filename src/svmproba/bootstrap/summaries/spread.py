@@ -54,7 +54,7 @@ def deviations(mixed: Iterable[Floats], counted: Bools | None = None) -> Floats:
     """
     parts = []
     for scores in mixed:
-        used = np.ones(scores.shape, dtype=bool) if counted is None else counted
+        used = np.ones_like(scores) if counted is None else counted.astype(scores.dtype)
         n = np.maximum(used.sum(axis=1), 1)
         mean = np.einsum("ib,ib->i", scores, used) / n
         scores -= mean[:, np.newaxis]

@@ -92,16 +92,21 @@ def scaled_oob_scores(ensemble: FittedClasses) -> Any:
     return lambda p: ensemble.oob_scores[p] / ensemble.score_scales[p][:, np.newaxis]
 
 
-def class_proba(ensemble: FittedClasses, rows: Rows, n_jobs: int | None) -> Floats:
+def class_proba(
+    ensemble: FittedClasses, rows: Rows, n_jobs: int | None, device: str = "cpu"
+) -> Floats:
     """Probabilities (n, n_classes) of new samples."""
     if ensemble.is_calibrated:
         return calibrated_class_proba(ensemble, rows, n_jobs)
-    return mix_call_shares(class_vote_shares(ensemble, rows, n_jobs), ensemble.weights)
+    return mix_call_shares(class_vote_shares(ensemble, rows, n_jobs, device), ensemble.weights)
 
 
-def class_vote_shares(ensemble: FittedClasses, rows: Rows, n_jobs: int | None) -> Floats:
+def class_vote_shares(
+    ensemble: FittedClasses, rows: Rows, n_jobs: int | None, device: str = "cpu"
+) -> Floats:
     r"""Share of the bags that call each class, (n_theta, n, n_classes)."""
-    return calls_of(ensemble.members, rows, ensemble.shifts, n_jobs=n_jobs).shares
+    fixed = (ensemble.members, rows, ensemble.shifts)
+    return calls_of(*fixed, n_jobs=n_jobs, device=device).shares
 
 
 def calibrated_class_proba(ensemble: FittedClasses, rows: Rows, n_jobs: int | None) -> Floats:

@@ -111,6 +111,7 @@ class ClassSetting(NamedTuple):
             grouped=self.grouped,
             spread=partial(spread_values, present=samples.present, n_given=samples.n_given),
             n_jobs=estimator.n_jobs,
+            device=estimator.device,
         )
 
 

@@ -52,7 +52,7 @@ class EnsemblePredictions(FittedAttributes):
             return map_partitions(self, "predict_proba", X, len(self.classes_), np.float64)
         rows = self._check_new(X)
         if (several := self._several) is not None:
-            return class_proba(several, rows, self.n_jobs)
+            return class_proba(several, rows, self.n_jobs, self.device)
         P = np.empty(rows.shape[0])
         for ensemble, places in at_subgroups(self.ensemble_, by, len(P)):
             part = rows if isinstance(places, slice) else rows[places]
@@ -101,7 +101,7 @@ class EnsemblePredictions(FittedAttributes):
         """
         rows = self._check_new(X)
         if (several := self._several) is not None:
-            return class_vote_shares(several, rows, self.n_jobs)
+            return class_vote_shares(several, rows, self.n_jobs, self.device)
         if self.ensemble_.separate:
             raise ValueError(
                 "vote_shares needs one threshold for all samples: this model has one for each "
