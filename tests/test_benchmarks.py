@@ -91,12 +91,12 @@ def test_quality_race(tmp_path):
     pytest.importorskip("venn_abers")
     path = tmp_path / "quality.csv"
     options = ["--datasets", "wisconsin", "--repeats", "1", "--folds", "3", "--bags", "30"]
-    done = run_race(*options, "--jobs", "1", "--csv", path, script="quality_race.py")
+    done = run_race(*options, "--jobs", "1", "--rbf", "--csv", path, script="quality_race.py")
     assert done.returncode == 0, done.stderr
     brier = {r["method"]: float(r["brier"]) for r in read_csv(path)}
-    assert len(brier) == 16
+    assert len(brier) == 22
     assert all(0.01 < value < 0.06 for value in brier.values())
-    assert "auto is strictly best on" in done.stdout
+    assert "kernels is strictly best on" in done.stdout
 
 
 def test_predict_race(tmp_path):

@@ -63,7 +63,7 @@ def small(**params):
         ({"reliability": "f1"}, "reliability must be one of 'accuracy', .* got 'f1'"),
         ({"tol": 0.0}, r"tol must be a number in \(0, 1\], got 0.0"),
         ({"tol": np.nan}, "tol must be .* got nan"),
-        ({"n_components": 0}, "n_components must be an integer >= 1, got 0"),
+        ({"n_components": 0}, "n_components must be None.* integer >= 1, got 0"),
         ({"pos_label": 7}, r"pos_label must be None or one of the classes \[0, 1\], got 7"),
         ({"pos_label": "1"}, r"pos_label must be .* got '1'"),
         ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict, got 'even'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba.bootstrap.classes.fitted import FittedClasses
@@ -16,9 +16,10 @@ from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.classes.setting import ClassSetting, fit_classes
 from svmproba.estimators.ensemble.calibration import with_calibration
 from svmproba.estimators.ensemble.classifier import EnsembleClassifier
+from svmproba.estimators.ensemble.landmarks import try_components
 from svmproba.estimators.ensemble.little_bootstraps import fit_little, is_little
 from svmproba.estimators.ensemble.setting import Checked, Setting, check_input, set_up
-from svmproba.estimators.input.parameters import stores_parameters
+from svmproba.estimators.input.parameters import check_kernels, is_auto, stores_parameters
 
 
 @document_parameters
@@ -62,7 +63,8 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         counts that sum to n, so that C means the same. X and y may then be dask tables.
     subset_exponent : float, default=0.7
         Size of the subsets, in [0.5, 1].
-    {epsilon, reliability, calibration, pos_label, class_weight/ensemble, tol, n_components}
+    {epsilon, reliability, calibration, pos_label, class_weight/ensemble, tol}
+    {n_components/ensemble}
     {device, n_jobs, random_state, verbose}
 
     Attributes
@@ -122,6 +124,13 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         Thresholds of the subgroups of `with_rate` and their price, arrays ``subgroup``,
         ``threshold``, ``n_samples``, ``n_positive``, ``tpr``, ``fpr``, ``precision`` and ``called``
         (share of the samples that are called positive), on the samples that set the thresholds.
+    exact_ : bool
+        Whether all kernels are exact. False: some are approximated by landmarks.
+    n_components_ : int
+        Number of landmarks of these kernels; 0 if all are exact.
+    components_path_ : dict of ndarrays, or None
+        With ``n_components="auto"``, the numbers of landmarks that were tried, "n_components", each
+        about twice the one before, and the Brier scores out of bag with them, "brier".
     oob_records_ : ndarray of int, shape (n_held_out,), or None
         With ``resample="blb"``, the samples held out of all subsets: `counts_`, `oob_proba_` and
         all other attributes with one entry a sample are about them, in this order. None: they are
@@ -206,7 +215,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         pos_label: Any = None,
         class_weight: Any = None,
         tol: float = 1e-3,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         device: str = "cpu",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -255,8 +264,9 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
                 raise ValueError("groups must be None with resample='blb', which draws samples.")
             setting, members, training = fit_little(self, X, y, sample_weight)
             self.n_subsets_, self.subset_size_ = setting.subsets
+            self.components_path_ = None
         else:
-            checked = check_input(self, X, y, sample_weight, groups)
+            checked = self._check_input(X, y, sample_weight, groups)
             if checked.n_classes > 2:
                 self._fit_classes(checked)
                 return
@@ -269,6 +279,22 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         warn_of_gaps(self.duality_gap_, self.tol, stacklevel=4)
         warn_of_bags(self.ensemble_, self.reliability)
         setting.progress.finish()
+
+    def _check_input(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
+    ) -> Checked:
+        """Check parameters and data; find the number of landmarks if it is left to the fit."""
+        checked = check_input(self, X, y, sample_weight, groups)
+        self.components_path_: dict[str, NDArray[Any]] | None = None
+        if not is_auto(self.n_components):
+            return checked
+        n_components = None
+        if check_kernels(self.kernel) != ["linear"]:
+            shared = set(BootstrapSVC._get_param_names())
+            parameters = self.get_params(deep=False).items()
+            pilot = BootstrapSVC(**{name: wish for name, wish in parameters if name in shared})
+            n_components, self.components_path_ = try_components(pilot, checked, self.verbose)
+        return checked._replace(n_components=n_components)
 
     def _fit_classes(self, checked: Checked) -> None:
         """Fit more than two classes."""

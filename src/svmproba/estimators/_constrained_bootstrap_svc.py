@@ -23,7 +23,7 @@ from svmproba.estimators.classes.floors import (
     floors_of_two,
 )
 from svmproba.estimators.classes.setting import set_up_classes
-from svmproba.estimators.ensemble.setting import Checked, check_input, set_up
+from svmproba.estimators.ensemble.setting import Checked, set_up
 from svmproba.estimators.input.parameters import check_option, stores_parameters
 from svmproba.solvers.constrained.single import EFFORT
 
@@ -57,7 +57,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     {pos_label}
     tol : float, default=1e-3
         Relative duality gap of the SVMs without floors from which the search starts.
-    {n_components, device, n_jobs, random_state, verbose}
+    {n_components/ensemble, device, n_jobs, random_state, verbose}
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         calibration: str | None = None,
         pos_label: Any = None,
         tol: float = 1e-3,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         device: str = "cpu",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -201,7 +201,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         groups: ArrayLike | None,
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
-        checked = check_input(models[0], X, y, sample_weight, groups)
+        checked = models[0]._check_input(X, y, sample_weight, groups)
         if checked.n_classes > 2:
             self._fit_class_floors(models, wishes, checked)
             return
@@ -310,4 +310,4 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 #: Floors that users give.
 WISHES = (*FLOORS, "min_recall")
 #: What validation notes on the model that saw the data.
-SEEN = ("n_features_in_", "feature_names_in_")
+SEEN = ("n_features_in_", "feature_names_in_", "components_path_")

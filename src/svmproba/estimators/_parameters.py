@@ -77,6 +77,12 @@ default="linear"
         Number of Nyström landmarks. None: kernels are exact up to 20 000 samples (4 000 for
         constrained SVMs and links that read a spread), and have 300 landmarks beyond. From 400
         landmarks on another method fits the SVMs, which may miss `tol` at large C.""",
+    "n_components/ensemble": """int, "auto" or None, default=None
+        Number of Nyström landmarks. None: kernels are exact up to 20 000 samples (4 000 for
+        constrained SVMs), and have 300 landmarks beyond. ``"auto"``: their number is doubled from
+        50 to at most 3 200, until that takes less than 1 % off the Brier score out of bag of 25
+        bags, see ``components_path_``. From 400 landmarks on another method fits the SVMs, which
+        takes longer and may miss `tol` at large C.""",
     "device": """{"cpu", "cuda", "cuda:<number>", "torch", "auto"}, default="cpu"
         Where to fit the members and to score samples. ``"cpu"``: compiled code, `n_jobs` threads.
         ``"cuda"``: all members at once on a GPU, by torch; ``"torch"``: the same on torch's CPU,

@@ -83,7 +83,8 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     calibration_size : float, default=0.3
         Share of either class held back with ``guarantee="split"``; with groups, of the groups.
     {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
-    {pos_label, class_weight/ensemble, tol, n_components, device, n_jobs, random_state, verbose}
+    {pos_label, class_weight/ensemble, tol, n_components/ensemble, device, n_jobs}
+    {random_state, verbose}
 
     Attributes
     ----------
@@ -146,7 +147,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         pos_label: Any = None,
         class_weight: dict[Any, float] | str | None = None,
         tol: float = 1e-3,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         device: str = "cpu",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,

@@ -113,6 +113,14 @@ def names(value: Any, sizes: Sizes) -> None:
     refuse(not all(isinstance(name, str) for name in value), "must be text")
 
 
+def components_path(value: Any, sizes: Sizes) -> None:
+    """Check the numbers of landmarks that were tried."""
+    refuse(not isinstance(value, dict), "is not a dict")
+    refuse(set(value) != {"n_components", "brier"}, "must have the keys n_components and brier")
+    array("i", "steps", be="positive")(value["n_components"], sizes)
+    floats("steps", be="not negative")(value["brier"], sizes)
+
+
 def of_members(value: Any, sizes: Sizes) -> None:
     """Check a truth value for every member."""
     array("b", *["pairs"] * ("pairs" in sizes), "theta", "bags")(value, sizes)
@@ -185,6 +193,7 @@ _ENSEMBLE: dict[str, Check] = {
     "_plus": whole(-1, 1),
     "pos_label_": Optional(elsewhere),
     "ensemble_": fitted_ensemble,
+    "components_path_": Optional(maybe(components_path)),
     "n_subsets_": Optional(whole(1)),
     "subset_size_": Optional(whole(1)),
 }

@@ -16,7 +16,7 @@ from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.estimators import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
 from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators.ensemble.setting import Setting, check_input, set_up
+from svmproba.estimators.ensemble.setting import Setting, set_up
 from svmproba.estimators.input.parameters import stores_parameters
 from svmproba.selection._bags import select_in_bags
 from svmproba.selection._selector import FLOORS, RateFeatureSelector
@@ -99,7 +99,7 @@ class SelectedBootstrapSVC(BootstrapSVC):
         groups: ArrayLike | None,
         little: bool = False,
     ) -> None:
-        setting = set_up(self, check_input(self, X, y, sample_weight, groups))
+        setting = set_up(self, self._check_input(X, y, sample_weight, groups))
         self._choose(setting)
         members, training = _fit_chosen(setting, self.bag_support_)
         self._settle(setting, members, training)

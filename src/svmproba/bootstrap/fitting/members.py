@@ -13,9 +13,11 @@ from svmproba.bootstrap.summaries.blocks import row_blocks
 from svmproba.bootstrap.summaries.votes import product_vote_shares, vote_shares
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.features import FeatureMap, fit_features
+from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import Tally
 from svmproba.solvers.runtime.devices import exact_rows
+from svmproba.solvers.runtime.memory import available_memory
 
 #: What a feature map computes with, beside its parameters.
 _MAP_ARRAYS = ("basis", "pivots", "projection")
@@ -83,6 +85,8 @@ def fit_members(
     feature_maps, columns, means, fits, scores = [], [], [], [], []
     kernel = {**kernel, "exact_limit": exact_rows(device)}
     for family, feature_map, rows in family_rows(families, X, kernel):
+        if isinstance(rows, Gram):
+            _check_memory(len(signs), len(families) * len(Cs) * len(counts))
         fit = fit_ensemble(
             rows,
             signs,
@@ -107,6 +111,17 @@ def fit_members(
     kept = scores if len(scores) == len(fits) else None
     members = Members(feature_maps, columns, intercept, means)
     return members, Training(gap, votes, reliability, kept)
+
+
+def _check_memory(n: int, n_members: int) -> None:
+    """Refuse an exact kernel if the matrix, in two precisions, and the coefficients do not fit."""
+    needed, free = 12 * n * n + 16 * n * n_members, available_memory()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"{n_members} SVMs with an exact kernel on {n} samples need {needed / 1e9:.1f} GB of "
+            f"memory, and {free / 1e9:.1f} GB are free. Set n_components='auto', or take fewer "
+            f"bags or values of C."
+        )
 
 
 def family_rows(

@@ -132,7 +132,8 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     metadata = {"sample_weight": checked.sample_weight}
     progress = FitProgress(estimator, n_bags, X=checked.X, y=checked.y, metadata=metadata)
     judged = np.zeros(0, dtype=bool)  # each pair has samples of its own
-    fixed_options = (estimator, families, checked.Cs, judged, samples.weight)
+    weighing = (judged, samples.weight, checked.n_components)
+    fixed_options = (estimator, families, checked.Cs, *weighing)
     options = fit_options(*fixed_options, rng=rng, report=progress)
     # Votes of several classes need all pairs; pairs tally their own for the AUC alone, and where
     # scores are tensors.

@@ -74,6 +74,8 @@ class FittedAttributes(DocLinkMixin, BaseEstimator):
     pairs_ = Fitted(lambda ensemble: np.array(ensemble.members.pairs), "more than two")
     class_shifts_ = Fitted(lambda ensemble: ensemble.shifts, "more than two")
     class_factors_ = Fitted(lambda ensemble: ensemble.factors, "more than two")
+    exact_ = Fitted(lambda ensemble: n_landmarks(ensemble) == 0)
+    n_components_ = Fitted(lambda ensemble: n_landmarks(ensemble))
     costs_ = Fitted(lambda ensemble: ensemble.costs)
     guarantee_ = Fitted(lambda ensemble: ensemble.guarantee)
     groups_ = Fitted(lambda ensemble: ensemble.groups, "two")
@@ -163,6 +165,29 @@ class FittedAttributes(DocLinkMixin, BaseEstimator):
         return f"{html}<ul>{''.join(f'<li>{escape(line)}</li>' for line in self._summary())}</ul>"
 
 
+def n_landmarks(ensemble: Any) -> int:
+    """Count the landmarks of kernels that are approximated, the most of any kernel; 0: exact."""
+    members = ensemble.members
+    of_pairs = members.of_pair if isinstance(ensemble, FittedClasses) else [members]
+    maps = [feature_map for of_pair in of_pairs for feature_map in of_pair.feature_maps]
+    return max((len(one.pivots) for one in maps if not one.exact), default=0)
+
+
+def kernels_told(model: Any) -> list[str]:
+    """Tell how kernels were approximated, if any was."""
+    if model.exact_:
+        return []
+    path = getattr(model, "components_path_", None)
+    told = f"Kernels are approximated by {model.n_components_} landmarks"
+    if path is None or len(path["brier"]) < 2:
+        return [f"{told}."]
+    before, after = path["brier"][-2:]
+    return [
+        f"{told}: from {path['n_components'][-2]} to {path['n_components'][-1]} the Brier score "
+        f"out of bag went from {before:.4f} to {after:.4f}."
+    ]
+
+
 def training_size(model: Any) -> str:
     """Tell on how many samples an ensemble was trained."""
     if getattr(model, "oob_samples_", None) is None:
@@ -191,6 +216,7 @@ def summary_of(model: Any) -> list[str]:
     return [
         f"{pairs}{n_bags} bags × {n_theta} hyperparameter values = {model.intercept_.size} SVMs on "
         f"{training_size(model)}{largest}.",
+        *kernels_told(model),
         f"{told}: {known or 'rates not known'}. Probabilities: {kind}.",
         model.guarantee_,
     ]

@@ -21,6 +21,7 @@ from svmproba.estimators.input.parameters import (
     check_kernels,
     check_number,
     check_option,
+    is_auto,
 )
 from svmproba.estimators.input.samples import check_records, check_sizes
 from svmproba.estimators.input.training_set import TrainingSet, encode_two_classes, training_set
@@ -59,6 +60,8 @@ def fit_little(
             "resample='blb' cannot take kernel='precomputed' apart: give the samples and a "
             "kernel by name, or use resample='bootstrap'."
         )
+    if is_auto(estimator.n_components):
+        raise ValueError("n_components must be None or an integer with resample='blb', got 'auto'.")
     rng = as_generator(estimator.random_state)
     draw = _draw_lazy if is_lazy(X) else _draw_in_memory
     drawn = draw(estimator, X, y, sample_weight, rng)
@@ -72,7 +75,8 @@ def fit_little(
         y=drawn.positive,
         metadata={"sample_weight": sample_weight},
     )
-    options = fit_options(estimator, families, Cs, judged, drawn.weight, rng=rng, report=progress)
+    weighing = (judged, drawn.weight, estimator.n_components)
+    options = fit_options(estimator, families, Cs, *weighing, rng=rng, report=progress)
     members, training, n_redraws = fit_little_members(
         drawn.X, drawn.positive, split, n_bags, **options
     )

@@ -18,11 +18,11 @@ from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.input.dask_tables import refuse_lazy
 from svmproba.estimators.input.groups import check_classes_of_groups, check_groups
 from svmproba.estimators.input.parameters import (
-    KERNEL_PARAMETERS,
     as_generator,
     check_ensemble_parameters,
     check_gammas,
     check_kernels,
+    is_auto,
 )
 from svmproba.estimators.input.samples import check_records
 from svmproba.estimators.input.training_set import (
@@ -68,11 +68,6 @@ def cross_families(estimator: Any, data: Any, weights: Sequence[tuple[float, ...
         for gamma in check_gammas(estimator.gammas, kernel, data.X)
         for factors in weights
     ]
-
-
-def is_auto(wish: Any) -> bool:
-    """Whether a parameter is the word "auto"; an array is not compared with it."""
-    return isinstance(wish, str) and wish == "auto"
 
 
 def check_class_weights(
@@ -152,6 +147,7 @@ class Checked(NamedTuple):
     sample_weight: ArrayLike | None
     n_classes: int  # of the samples of positive weight
     groups: NDArray[np.int64] | None  # (n_given,), numbers of groups of samples
+    n_components: int | None  # landmarks of kernels
 
 
 def check_input(
@@ -166,12 +162,12 @@ def check_input(
     refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
     rows, labels = check_records(estimator, X, y, order="C")
     n_classes, codes = n_classes_of(labels, sample_weight, rows), check_groups(groups, len(labels))
-    return Checked(Cs, rows, labels, sample_weight, n_classes, codes)
+    return Checked(Cs, rows, labels, sample_weight, n_classes, codes, estimator.n_components)
 
 
 def set_up(estimator: Any, checked: Checked, passes: int = 1) -> Setting:
     """Encode two classes and draw the bags; each will be reported `passes` times."""
-    Cs, rows, labels, sample_weight, _, groups = checked
+    Cs, rows, labels, sample_weight, _, groups, n_components = checked
     pairwise = "precomputed" in check_kernels(estimator.kernel)
     data = training_set(rows, labels, sample_weight, None, estimator.pos_label, pairwise=pairwise)
     n_plus = int(data.positive.sum())
@@ -181,7 +177,7 @@ def set_up(estimator: Any, checked: Checked, passes: int = 1) -> Setting:
     counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng, codes)
     n_bags, metadata = passes * len(families) * len(counts), {"sample_weight": sample_weight}
     progress = FitProgress(estimator, n_bags, X=rows, y=labels, metadata=metadata)
-    weighing = (data.positive, data.weight)
+    weighing = (data.positive, data.weight, n_components)
     options = fit_options(estimator, families, Cs, *weighing, rng=rng, report=progress)
     return Setting(data, counts, n_redraws, None, options, progress, groups=codes)
 
@@ -204,13 +200,19 @@ def fit_options(
     Cs: Floats,
     judged: NDArray[np.bool_],
     weight: Floats | None,
+    n_components: int | None,
     *,
     rng: np.random.Generator,
     report: FitProgress,
 ) -> dict[str, Any]:
     """Keyword arguments of `fit_members`; `judged` are the labels of samples that judge members."""
     return {
-        "kernel": {name: getattr(estimator, name) for name in KERNEL_PARAMETERS} | {"rng": rng},
+        "kernel": {
+            "degree": estimator.degree,
+            "coef0": estimator.coef0,
+            "n_components": n_components,
+            "rng": rng,
+        },
         "families": families,
         "Cs": Cs,
         "weight": weight,

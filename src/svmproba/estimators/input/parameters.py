@@ -26,8 +26,6 @@ P = ParamSpec("P")
 PAPER_CS: Floats = np.exp2(np.arange(-5.0, 6.0))
 #: Smallest and largest C; see `svmproba.estimators.input.samples.LARGEST`.
 C_RANGE = (1e-50, 1e50)
-#: Parameters of kernels beside their names and gamma.
-KERNEL_PARAMETERS = ("degree", "coef0", "n_components")
 
 #: Parameters of scikit-learn's SVC that are called otherwise here, or are not needed.
 OF_SVC = {
@@ -57,10 +55,10 @@ def stores_parameters(init: Callable[P, None]) -> Callable[P, None]:
     return store
 
 
-def check_integer(name: str, value: object, minimum: int) -> None:
+def check_integer(name: str, value: object, minimum: int, allowed: str = "an integer") -> None:
     """Refuse anything but an integer not below the minimum."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
-        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}.")
+        raise ValueError(f"{name} must be {allowed} >= {minimum}, got {value!r}.")
 
 
 def check_number(name: str, value: object, low: float, high: float, allowed: str) -> None:
@@ -102,13 +100,23 @@ def check_Cs(Cs: ArrayLike | None) -> Floats:
     return np.unique(grid)
 
 
-def check_grid_parameters(estimator: Any) -> Floats:
-    """Check what all estimators with a grid have in common; gives the values of C."""
+def is_auto(wish: Any) -> bool:
+    """Whether a parameter is the word "auto"; an array is not compared with it."""
+    return isinstance(wish, str) and wish == "auto"
+
+
+def check_grid_parameters(estimator: Any, may_be_auto: bool = False) -> Floats:
+    """Check what all estimators with a grid have in common; gives the values of C.
+
+    With `may_be_auto` the number of landmarks may be left to the fit.
+    """
     for kernel in check_kernels(estimator.kernel):
         check_kernel(kernel, estimator.degree, estimator.coef0)
     check_number("tol", estimator.tol, np.finfo(np.float64).tiny, 1, "a number in (0, 1]")
-    if estimator.n_components is not None:
-        check_integer("n_components", estimator.n_components, 1)
+    wish = estimator.n_components
+    if wish is not None and not (may_be_auto and is_auto(wish)):
+        allowed = "None, 'auto' or an integer" if may_be_auto else "None or an integer"
+        check_integer("n_components", wish, 1, allowed)
     jobs = estimator.n_jobs
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, Integral) or not jobs):
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {jobs!r}.")
@@ -122,7 +130,7 @@ def check_ensemble_parameters(estimator: Any) -> Floats:
     check_option("reliability", estimator.reliability, MEASURES)
     check_calibration(estimator.calibration)
     resolve_device(estimator.device)
-    return check_grid_parameters(estimator)
+    return check_grid_parameters(estimator, may_be_auto=True)
 
 
 def check_calibration(calibration: object) -> None:

@@ -1,0 +1,163 @@
+"""Number of landmarks found by the fit, and kernels that do not fit into memory."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_moons
+
+from svmproba import (
+    BootstrapSVC,
+    ConstrainedBootstrapSVC,
+    ProbabilitySVC,
+    ThresholdBootstrapSVC,
+    load,
+    save,
+)
+from svmproba.bootstrap.fitting import members
+from svmproba.estimators._progress import listening
+from svmproba.estimators.ensemble import landmarks
+from svmproba.estimators.input.parameters import as_generator
+from svmproba.solvers.runtime import memory
+
+AUTO = {"Cs": [1.0, 10.0], "kernel": "rbf", "n_components": "auto", "n_bootstraps": 30}
+
+
+@pytest.fixture(scope="module")
+def moons():
+    X, y = make_moons(600, noise=0.25, random_state=0)
+    X *= 5.0  # narrow kernels: many landmarks
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def fitted(moons):
+    return BootstrapSVC(**AUTO, gammas=1.0, random_state=0).fit(*moons)
+
+
+def test_the_path_ends_where_twice_the_landmarks_gain_little(moons, fitted):
+    X, y = moons
+    path = fitted.components_path_
+    assert path["n_components"].tolist() == [50, 100, 200, 400, 600][: len(path["brier"])]
+    gains = 1 - path["brier"][1:] / path["brier"][:-1]
+    assert (gains[:-1] >= 0.01).all()
+    assert gains[-1] < 0.01
+    assert fitted.n_components_ == path["n_components"][-2] < 600
+    assert not fitted.exact_
+    chosen = BootstrapSVC(**AUTO | {"n_components": fitted.n_components_}, gammas=1.0)
+    chosen = chosen.set_params(random_state=0).fit(X, y)
+    assert_array_equal(chosen.predict_proba(X), fitted.predict_proba(X))
+    assert chosen.components_path_ is None
+
+
+def test_scores_of_the_path_are_those_of_few_bags_of_any_state(moons):
+    X, y = moons
+    model = BootstrapSVC(**AUTO, gammas=1.0, random_state=0)
+    checked = model._check_input(X, y, None, None)
+    seed = int(as_generator(0).integers(2**31))
+    for size, brier in list(zip(*model.components_path_.values(), strict=True))[:2]:
+        pilot = BootstrapSVC(**AUTO | {"n_bootstraps": 25, "n_components": size}, gammas=1.0)
+        P = pilot.set_params(calibration="platt", random_state=seed).fit(X, y).oob_proba_[:, 1]
+        assert_allclose(np.nanmean((P - y) ** 2), brier, rtol=1e-12)
+    assert checked.n_components == model.components_path_["n_components"][-2]
+
+
+def test_several_classes_and_floors(moons):
+    X, y = moons
+    three = y + (X[:, 0] > 8)
+    model = BootstrapSVC(**AUTO, gammas=1.0, random_state=0).fit(X, three)
+    P = model.oob_proba_
+    assert len(model.components_path_["brier"]) > 1
+    assert 0 < model.n_components_ <= 600
+    assert np.nanmean(P.argmax(axis=1) == three) > 0.85
+    few = {**AUTO, "Cs": 1.0, "n_bootstraps": 5}
+    with pytest.warns(UserWarning, match="are in every bag"):
+        floors = ConstrainedBootstrapSVC(**few, min_tpr=0.9, random_state=0).fit(X[:90], y[:90])
+    assert floors.components_path_["n_components"][0] == 50
+
+
+def test_small_tables_end_exact_and_linear_kernels_have_no_landmarks(moons):
+    X, y = moons[0][:40], moons[1][:40]
+    model = BootstrapSVC(**AUTO, random_state=0).fit(X, y)
+    assert model.components_path_["n_components"].tolist() == [40]
+    assert model.exact_
+    assert model.n_components_ == 0
+    model.set_params(kernel="linear").fit(X, y)
+    assert model.components_path_ is None
+    assert model.exact_
+
+
+def test_bags_of_the_search_are_not_counted_but_told(moons, capsys):
+    heard = []
+    model = BootstrapSVC(**AUTO, gammas=1.0, random_state=np.random.RandomState(0), verbose=1)
+    with listening(heard.append):
+        model.fit(*moons)
+    assert sum(heard) == 30
+    told = [line for line in capsys.readouterr().err.splitlines() if "landmarks" in line]
+    assert len(told) == len(model.components_path_["brier"])
+    assert told[0].startswith("50 landmarks: Brier score out of bag 0.")
+
+
+def test_the_summary_and_the_model_file_tell_the_path(fitted, tmp_path, moons):
+    save(fitted, tmp_path / "m.svmproba")
+    again = load(tmp_path / "m.svmproba")
+    assert_array_equal(again.components_path_["brier"], fitted.components_path_["brier"])
+    assert not again.exact_
+    *_, before, last = fitted.components_path_["n_components"]
+    told = f"approximated by {before} landmarks: from {before} to {last} the Brier score"
+    assert told in " ".join(again._summary())
+    plain = BootstrapSVC(1.0, kernel="rbf", n_components=9, n_bootstraps=30).fit(*moons)
+    assert "Kernels are approximated by 9 landmarks." in plain._summary()
+    again.components_path_ = {"n_components": np.array([50]), "brier": np.array([0.1, 0.2])}
+    with pytest.raises(ValueError, match="components_path_"):
+        save(again, tmp_path / "n.svmproba")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (BootstrapSVC(resample="blb", **AUTO), "with resample='blb', got 'auto'"),
+        (BootstrapSVC(n_components="many"), "n_components must be .*'auto'.* got 'many'"),
+        (
+            ProbabilitySVC(n_components="auto"),
+            "n_components must be None or an integer >= 1, got .auto.",
+        ),
+        (ThresholdBootstrapSVC(n_components=0.5), "n_components must be .*'auto'.* got 0.5"),
+    ],
+)
+def test_bad_numbers_of_landmarks(moons, model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(*moons)
+
+
+def test_a_kernel_that_does_not_fit_into_memory_is_refused_before_the_fit(moons, monkeypatch):
+    X, y = moons
+    model = BootstrapSVC(kernel="rbf", n_bootstraps=30)
+    needed = 12 * 600**2 + 16 * 600 * 330
+    monkeypatch.setattr(members, "available_memory", lambda: needed - 1)
+    with pytest.raises(MemoryError, match=r"330 SVMs with .* on 600 samples need 0\.0 GB"):
+        model.fit(X, y)
+    for free in (needed, None):
+        monkeypatch.setattr(members, "available_memory", lambda free=free: free)
+        assert model.fit(X, y).exact_
+
+
+def test_memory_is_that_of_the_system_or_of_the_container(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "_SYSTEM", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    assert memory.available_memory() is None
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:  5000 kB\n")
+    assert memory.available_memory() == 5000 * 1024
+    (tmp_path / "memory.current").write_text("1000\n")
+    for limit, free in [("max", 5000 * 1024), ("4000", 3000), ("500", 0)]:
+        (tmp_path / "memory.max").write_text(f"{limit}\n")
+        assert memory.available_memory() == free
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\n")
+    assert memory.available_memory() is None
+
+
+def test_the_number_of_landmarks_has_an_end(moons, monkeypatch):
+    monkeypatch.setattr(landmarks, "_MOST", 70)
+    monkeypatch.setattr(landmarks, "_GAIN", -1.0)
+    model = BootstrapSVC(**AUTO, gammas=1.0, random_state=0).fit(*moons)
+    assert model.components_path_["n_components"].tolist() == [50, 70]
+    assert model.n_components_ == 70
