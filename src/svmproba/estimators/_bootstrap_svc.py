@@ -197,6 +197,8 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     True
     """
 
+    components_path_: dict[str, NDArray[Any]] | None
+
     @stores_parameters
     def __init__(
         self,
