@@ -32,12 +32,15 @@ def draw_comparison(
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     _draw_errors(axes[0], results)
     for ax, result in zip(axes[1:], results, strict=False):
-        truth, proba = y == positive, result.proba
+        truth, proba, label = y, result.proba, positive
         if positive is None:
             truth, proba = np.ravel(np.unique(y) == y[:, np.newaxis]), proba.ravel()
+            label = True
         display = ReliabilityDisplay.from_predictions(
-            truth, proba, pos_label=True, ax=ax, histogram=False
+            truth, proba, pos_label=label, ax=ax, histogram=False
         )
+        if positive is None:
+            ax.set(xlabel="predicted probability of a class", ylabel="observed share of the class")
         legend = display.ax_.get_legend()
         if legend is not None:
             legend.remove()
