@@ -67,6 +67,12 @@ def with_recalls(
 ) -> FittedClasses:
     """Move shifts or factors to where the classes named reach their recalls."""
     labels = classes.tolist()
+    absent = [repr(labels[k]) for k in target.rates if not np.any(judges.label == k)]
+    if absent:
+        raise ValueError(
+            f"The samples that decide on recalls must have every class that is named; there is "
+            f"none of class {', '.join(absent)}."
+        )
     if len(target.rates) == 1:
         ((place, rate),) = target.rates.items()
         found = _neutral(ensemble)

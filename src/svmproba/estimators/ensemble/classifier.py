@@ -102,7 +102,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         check_is_fitted(self, "ensemble_")
         check_calibration(calibration)
         if (several := self._several) is not None:
-            other = self._with(with_class_calibration(several, calibration))
+            other = self._with(with_class_calibration(several, calibration, self.classes_))
         else:
             other = self._with(with_calibration(self.ensemble_, calibration))
         other.calibration = calibration
