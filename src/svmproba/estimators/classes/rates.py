@@ -285,9 +285,10 @@ def _state(target: ClassTarget, rates: dict[Any, float], sizes: dict[Any, int]) 
     )
 
 
-def class_rate_curve(ensemble: FittedClasses, place: int, n_jobs: int | None) -> RateCurve:
-    """Rates of one class against the others at many thresholds, out of bag."""
-    judges = training_judges(ensemble)
+def class_rate_curve(
+    ensemble: FittedClasses, place: int, judges: Judges, n_jobs: int | None
+) -> RateCurve:
+    """Rates of one class against the others at many thresholds, on the samples that judge."""
     positive = judges.label == place
     moved = ensemble.factors if ensemble.is_calibrated else ensemble.shifts
     if ensemble.is_calibrated:

@@ -75,7 +75,8 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             labels = self.classes_.tolist()
             if label not in labels:
                 raise ValueError(f"label must be one of the classes {labels!r}, got {label!r}.")
-            return class_rate_curve(several, labels.index(label), self.n_jobs)
+            judges = training_judges(several)
+            return class_rate_curve(several, labels.index(label), judges, self.n_jobs)
         if label is not None and label != self.pos_label_:
             raise ValueError(
                 f"label must be None or the class of interest {self.pos_label_!r} with two "
