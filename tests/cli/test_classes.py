@@ -363,10 +363,17 @@ def test_small_classes_are_named_with_their_sizes(fit, tmp_path):
     assert done.exit_code == 0, done.output  # bags without the class are drawn again
 
 
-def test_a_report_needs_two_classes(fitted, later, invoke, tmp_path):
-    done = invoke("report", fitted[0], later, "--out", tmp_path / "page.html")
-    assert done.exit_code == 2
-    assert "has 3: 'high', 'low', 'medium'" in done.stderr
+def test_the_report_counts_the_same_decisions(fitted, table, later, invoke, tmp_path):
+    out = tmp_path / "page.html"
+    done = invoke("report", fitted[0], later, "--out", out)
+    assert done.exit_code == 0, done.output
+    body = re.search(r'id="confusion">(.*?)</table>', out.read_text(), re.DOTALL)[1]
+    counts = [int(cell) for cell in re.findall(r'<td class="n">(?:<strong>)?(\d+)', body)]
+    records = pd.read_csv(later)
+    called = svmproba.load(fitted[0]).predict(records)
+    assert counts == confusion_matrix(records["rating"], called).ravel().tolist()
+    done = invoke("report", fitted[0], later, "--out", out, "--force", "--by", "home")
+    assert "--by needs two classes" in done.stderr
 
 
 def test_floors_from_text():
