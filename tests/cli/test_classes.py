@@ -21,6 +21,7 @@ from svmproba.cli.training import Goal, n_families, parse_floors, train
 from svmproba.preparation.preprocessing import make_preprocessor
 
 from .test_comparison import TWINS
+from .test_one_decision import graph_labels
 
 COSTS = """,low,high,medium
 low,0,4,1
@@ -104,6 +105,13 @@ def test_predict_decides_as_the_model_does(fitted, later, invoke):
         labels, cost = model[-1].decide(rows, return_cost=True)
         assert labels.tolist() == written["decision"].tolist()
         np.testing.assert_allclose(written["expected_cost"], cost, rtol=1e-9)
+
+
+def test_the_graph_decides_as_the_model_does(fitted, later):
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    model, records = svmproba.load(fitted[0]), pd.read_csv(later).drop(columns="rating")
+    assert graph_labels(model, records) == model.predict(records).tolist()
 
 
 def test_the_summary_is_about_the_decisions_out_of_bag(fitted, table):
