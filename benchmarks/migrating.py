@@ -60,7 +60,6 @@ class Method(NamedTuple):
     title: str
     make: Callable[[int], Any]  # from the number of bags
     slow: bool = False
-    classes: str = "two"
     holds_back: str = "no"
 
 
@@ -119,17 +118,12 @@ OURS = {
         bags_of(ThresholdBootstrapSVC, 0.9, guarantee="split"),
         holds_back="a third",
     ),
-    "tuned": LINEAR["tuned"]._replace(
-        title="`ProbabilitySVC()`, eleven values of C", classes="any number"
-    ),
+    "tuned": LINEAR["tuned"]._replace(title="`ProbabilitySVC()`, eleven values of C"),
     "posterior": Method(
         "`PosteriorProbabilitySVC(5.0)`",
         lambda bags: PosteriorProbabilitySVC(5.0),
-        classes="any number",
     ),
-    "weighted": Method(
-        "`WeightedProbabilitySVC()`", lambda bags: WeightedProbabilitySVC(), classes="any number"
-    ),
+    "weighted": Method("`WeightedProbabilitySVC()`", lambda bags: WeightedProbabilitySVC()),
 }
 
 
@@ -231,10 +225,10 @@ def ratio_table(results: dict[str, Any]) -> str:
 def choosing_table(name: str, found: dict[str, Any]) -> str:
     """Seconds of our methods on one data set, and what they can do."""
     what = f"CPU seconds to fit {name} ({found['bags']['rows']} records)"
-    lines = [row("", what, "classes", "holds records back"), row(*["---"] * 4)]
+    lines = [row("", what, "holds records back"), row(*["---"] * 3)]
     for key, method in OURS.items():
         seconds = two_digits(found[key]["cpu_s"])
-        lines.append(row(method.title, seconds, method.classes, method.holds_back))
+        lines.append(row(method.title, seconds, method.holds_back))
     return "\n".join(lines)
 
 

@@ -103,6 +103,8 @@ def instances() -> list[BaseEstimator]:
 @pytest.mark.filterwarnings("ignore:.* in every bag:UserWarning")
 # Checks of class weights make all votes alike, those of noise may.
 @pytest.mark.filterwarnings("ignore:The vote shares of all samples are alike:UserWarning")
+# Checks deal ten samples or so to three classes.
+@pytest.mark.filterwarnings("ignore:Classes with fewer than 5 samples:UserWarning")
 @parametrize_with_checks(instances(), expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -72,7 +72,9 @@ def test_shell_blocks_run_as_they_stand(page, tmp_path):
     lines = [line for block in blocks for line in block.splitlines()]
     script = [line for line in lines if not line.startswith("pip install")]
     assert any(line.startswith("svmproba") for line in script)
-    command = f'svmproba() {{ "{sys.executable}" -m svmproba.cli "$@"; }}'
+    command = (
+        f'python() {{ "{sys.executable}" "$@"; }}; svmproba() {{ python -m svmproba.cli "$@"; }}'
+    )
     done = subprocess.run(
         ["bash", "-e", "-c", "\n".join([command, *script])],
         cwd=tmp_path,

@@ -44,7 +44,7 @@ def test_twin_made_by_hand(task, goal, twin):
 def test_nothing_is_learned_from_records_held_out(task, load_credit):
     goal = Goal(tpr=0.8, guarantee="split", confidence=0.8)
     held_out = load_credit(held_out_share=goal.held_out_share).held_out
-    parts = dict(y=task.y, positive="yes", negative="no", plan=task.plan, held_out=held_out)
+    parts = dict(y=task.y, classes=["no", "yes"], positive="yes", plan=task.plan, held_out=held_out)
     model = train(Task(task.X, **parts), goal, **FEW)
     other = task.X.copy()
     other.loc[held_out, "income"] *= 1000

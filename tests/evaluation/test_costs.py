@@ -187,7 +187,7 @@ def test_cost_scorer_in_searches_and_folds(data):
     ("call", "message"),
     [
         (lambda: mean_cost([0, 1], [0, 1, 1]), "must hold one label for each sample"),
-        (lambda: mean_cost([0, 1, 2], [0, 1, 1]), "at most two classes"),
+        (lambda: mean_cost([0, 1, 2], [0, 1, 1]), "y_true holds 3 classes: pos_label must name"),
         (lambda: mean_cost([0, 1], [0, 1], fn_cost=[1, 2, 3]), "fn_cost must be a finite number"),
         (lambda: mean_cost([0, 1], [0, 1], tp_cost=np.nan), "tp_cost must be a finite number"),
         (lambda: cost_curve([0, 1], [0.2, 1.1]), r"proba must lie in \[0, 1\]"),

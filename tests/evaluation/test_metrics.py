@@ -64,7 +64,13 @@ def test_positive_label(y, pos_label, expected):
 @pytest.mark.parametrize(
     ("y", "p", "pos_label", "message"),
     [
-        ([0, 1, 2], [0, 0, 0], None, "at most two classes"),
+        (
+            [0, 1, 2],
+            [0, 0, 0],
+            None,
+            "y_true holds 3 classes: pos_label must name one of",
+        ),
+        ([0, 1, 2], [0, 0, 0], 7, "pos_label=7 is not among"),
         ([0, 1], [0.2, 1.2], None, r"proba must lie in \[0, 1\]"),
         ([0, 1], [0.2, np.nan], None, r"proba must lie in \[0, 1\]"),
         ([0, 1], [0.2], None, "shape"),

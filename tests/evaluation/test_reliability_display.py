@@ -115,7 +115,7 @@ def test_class_of_interest_of_the_estimator(data, pipeline):
 def test_bad_input_is_named(data):
     X, _ = data
     model = LogisticRegression().fit(X, np.arange(150) % 3)
-    with pytest.raises(ValueError, match="must separate two classes, it has 3"):
+    with pytest.raises(ValueError, match="estimator has 3 classes: pos_label must name one of"):
         ReliabilityDisplay.from_estimator(model, X, np.arange(150) % 3)
     model = LogisticRegression().fit(X, np.arange(150) % 2)
     with pytest.raises(ValueError, match="pos_label='x' is not among"):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
 
-from svmproba.preparation.performance import summarise
+from svmproba.preparation.performance import summarise, summarise_classes
 
 
 def test_fold_without_positives():
@@ -87,3 +87,21 @@ def test_delong_by_its_definition():
     expected = deviation(wins.mean(axis=1)) ** 2 / 3 + deviation(wins.mean(axis=0)) ** 2 / 4
     summary = summarise(y, proba, np.zeros(7, dtype=int))
     assert summary.auc_se == pytest.approx(np.sqrt(expected))
+
+
+def test_several_classes_by_the_measures_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    label, P = rng.integers(3, size=90), rng.dirichlet(np.ones(3), 90)
+    found = summarise_classes(label, P)
+    assert found.brier == pytest.approx(brier_score_loss(label, P, labels=[0, 1, 2]))
+    assert found.accuracy == accuracy_score(label, P.argmax(axis=1))
+    assert found.accuracy_se == pytest.approx(
+        np.sqrt(found.accuracy * (1 - found.accuracy) / 89), rel=1e-12
+    )
+    pairs = []
+    for k in range(3):
+        for j in range(3):
+            if k != j:
+                two = np.isin(label, [k, j])
+                pairs.append(roc_auc_score(label[two] == k, P[two, k]))
+    assert found.auc == pytest.approx(np.mean(pairs))

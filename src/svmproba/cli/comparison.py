@@ -14,8 +14,14 @@ from svmproba._types import Floats
 from svmproba.cli.errors import InputError
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, PosteriorProbabilitySVC, ProbabilitySVC
-from svmproba.preparation.folds import Reader, best_theta_proba, out_of_fold, positive_proba
-from svmproba.preparation.performance import Summary, summarise
+from svmproba.preparation.folds import (
+    Reader,
+    best_theta_proba,
+    class_proba,
+    out_of_fold,
+    positive_proba,
+)
+from svmproba.preparation.performance import ClassSummary, Summary, summarise, summarise_classes
 
 #: Titles of the methods, in the order of the table.
 LABELS = {
@@ -29,12 +35,16 @@ LABELS = {
 }
 
 
+#: Methods that are read from one fit of EBB.
+_OF_EBB = ("ebb", "ebb_calibrated", "ebb_best")
+
+
 class MethodResult(NamedTuple):
-    """Out-of-fold probabilities of the class of interest by one method, and their summary."""
+    """Out-of-fold probabilities by one method, and their summary."""
 
     method: str
-    proba: Floats
-    summary: Summary
+    proba: Floats  # (n,) of the class of interest; of more than two classes (n, n_classes)
+    summary: Summary | ClassSummary
     log_loss: float
     seconds: float  # of fits and predictions; methods that share a fit each count all of it
 
@@ -49,16 +59,15 @@ class MethodResult(NamedTuple):
         }
 
 
-def _calibrated_proba(model: Any, X: Floats) -> Floats:
-    return positive_proba(model.with_calibration("auto"), X)
+def _calibrated_proba(read: Reader) -> Reader:
+    return lambda model, X: read(model.with_calibration("auto"), X)
 
 
-#: Methods that are read from one fit of EBB.
-_OF_EBB: dict[str, Reader] = {
-    "ebb": positive_proba,
-    "ebb_calibrated": _calibrated_proba,
-    "ebb_best": best_theta_proba,
-}
+def _readers(family: Sequence[str], several: bool) -> dict[str, Reader]:
+    """Tell what is read from the fit of a family, by method."""
+    usual: Reader = class_proba if several else positive_proba
+    special = {"ebb_calibrated": _calibrated_proba(usual), "ebb_best": best_theta_proba}
+    return {method: special.get(method, usual) for method in family}
 
 
 def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
@@ -86,12 +95,15 @@ def compare_methods(
     report: Callable[[str], None] = lambda said: None,
 ) -> list[MethodResult]:
     """Measure the methods by the same stratified folds; `report` is told what was fitted."""
-    y = (task.y == task.positive).astype(np.int64)
-    smallest = int(min(y.sum(), len(y) - y.sum()))
-    if smallest < 2 * n_folds:
+    several = task.positive is None
+    y = np.searchsorted(task.classes, task.y) if several else task.y == task.positive
+    y = y.astype(np.int64)
+    sizes = {label: int(np.sum(task.y == label)) for label in task.classes}
+    smallest = min(task.classes, key=lambda label: sizes[label])
+    if sizes[smallest] < 2 * n_folds:
         raise InputError(
-            f"--folds {n_folds} needs {2 * n_folds} records of either class, the smaller has "
-            f"{smallest}"
+            f"--folds {n_folds} needs {2 * n_folds} records of every class, {smallest!r} has "
+            f"{sizes[smallest]}"
         )
     results = []
     for family in families_of(methods):
@@ -100,13 +112,14 @@ def compare_methods(
             _estimator(name, n_bootstraps=n_bootstraps, n_jobs=n_jobs, random_state=seed),
             task.X,
             y,
-            readers={method: _OF_EBB.get(method, positive_proba) for method in family},
+            readers=_readers(family, several),
             n_folds=n_folds,
             random_state=seed,
             progress=lambda fold, name=name: report(f"{name}, fold {fold}"),  # type: ignore[misc]
         )
         for method, proba in found.values.items():
-            summary = summarise(y, proba, found.fold)
+            summary: Summary | ClassSummary
+            summary = summarise_classes(y, proba) if several else summarise(y, proba, found.fold)
             loss = float(log_loss(y, proba))
             results.append(MethodResult(method, proba, summary, loss, found.seconds[method]))
     return results
@@ -127,16 +140,11 @@ def _estimator(method: str, n_bootstraps: int, n_jobs: int | None, random_state:
 
 def to_text(results: Sequence[MethodResult]) -> str:
     """Write the table; a star marks the best of each column."""
-    head = ["method", "MSE", "± s.e.", "MSE+", "MSE-", "AUC", "log loss", "seconds"]
-    columns = [
-        _column([r.summary.mse for r in results], 4, min),
-        [f"{r.summary.mse_se:.4f}" for r in results],
-        _column([r.summary.mse_plus for r in results], 4, min),
-        _column([r.summary.mse_minus for r in results], 4, min),
-        _column([r.summary.auc for r in results], 4, max),
-        _column([r.log_loss for r in results], 4, min),
-        _column([r.seconds for r in results], 1, min),
-    ]
+    loss = _column([r.log_loss for r in results], 4, min)
+    seconds = _column([r.seconds for r in results], 1, min)
+    measured = _measured([r.summary for r in results])
+    head = ["method", *measured, "log loss", "seconds"]
+    columns = [*measured.values(), loss, seconds]
     rows = [[LABELS[r.method], *cells] for r, *cells in zip(results, *columns, strict=True)]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = []
@@ -144,6 +152,24 @@ def to_text(results: Sequence[MethodResult]) -> str:
         right = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
         lines.append("  ".join([cells[0].ljust(widths[0]), *right]).rstrip())
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+
+
+def _measured(summaries: Sequence[Any]) -> dict[str, list[str]]:
+    """Cells of the figures of the probabilities, by the heads of their columns."""
+    if isinstance(summaries[0], ClassSummary):
+        return {
+            "Brier": _column([s.brier for s in summaries], 4, min),
+            "± s.e.": [f"{s.brier_se:.4f}" for s in summaries],
+            "accuracy": _column([s.accuracy for s in summaries], 4, max),
+            "AUC": _column([s.auc for s in summaries], 4, max),
+        }
+    return {
+        "MSE": _column([s.mse for s in summaries], 4, min),
+        "± s.e.": [f"{s.mse_se:.4f}" for s in summaries],
+        "MSE+": _column([s.mse_plus for s in summaries], 4, min),
+        "MSE-": _column([s.mse_minus for s in summaries], 4, min),
+        "AUC": _column([s.auc for s in summaries], 4, max),
+    }
 
 
 def _column(values: list[float], decimals: int, best: Callable[[list[float]], float]) -> list[str]:

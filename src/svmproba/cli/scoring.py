@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.pipeline import Pipeline
 
-from svmproba._types import Bools
-from svmproba.cli.costs import Costs
+from svmproba._types import Bools, Ints
+from svmproba.cli.decisions import decisions_of
 from svmproba.cli.errors import InputError, Messages
 from svmproba.cli.input.cells import to_words
 from svmproba.cli.input.frames import frame_of
@@ -27,7 +27,6 @@ from svmproba.cli.input.roles import (
     split_names,
 )
 from svmproba.cli.input.tables import Chunk, TableFile, shorten
-from svmproba.estimators._costs import expected_cost
 from svmproba.evaluation.explanations import original_columns
 
 UNKNOWN, NOT_A_NUMBER = "unknown category", "not a number"
@@ -108,14 +107,12 @@ class Scorer:
     ) -> None:
         self._model, self._about, self._table = model, about, table
         self._keep = split_names(keep, table.columns)
-        self._interval, self._confidence = interval, confidence
+        self._decisions = decisions_of(model[-1], about, interval, confidence)
         self._strict, self._lenient = strict, lenient
         self._columns = columns_of(about, table.reading)
         # Cells of each column of categories that are not missing, and those that are known.
         self._n_given: Counter[str] = Counter()
         self._n_known: Counter[str] = Counter()
-        self._costs = None if about["costs"] is None else Costs(**about["costs"])
-        self._classes = list(model.classes_)
         self._known = known_categories(model)
         self._groups = original_columns(model) if explain else []
         self._n_reasons = min(explain, len(set(self._groups)))
@@ -130,6 +127,7 @@ class Scorer:
 
     def _check_columns(self) -> None:
         table, taken = self._table, {"probability", "low", "high", "decision", "expected_cost"}
+        taken |= {name for name, _ in self._decisions.fields}
         taken |= {name for k in range(self._n_reasons) for name in reason_names(k)}
         check_needed([column.name for column in self._columns], table)
         for name in self._keep:
@@ -139,14 +137,8 @@ class Scorer:
                 raise InputError(f"--keep: {name!r} is the name of a column that is written")
 
     def _make_schema(self) -> Any:
-        labels = pa.int64() if isinstance(self._about["positive"], int) else pa.string()
         fields = [(name, self._table.type_of(name)) for name in self._keep]
-        fields.append(("probability", pa.float64()))
-        if self._interval is not None:
-            fields += [("low", pa.float64()), ("high", pa.float64())]
-        fields.append(("decision", labels))
-        if self._costs is not None:
-            fields.append(("expected_cost", pa.float64()))
+        fields += self._decisions.fields
         for k in range(self._n_reasons):
             fields += zip(reason_names(k), (pa.string(), pa.float64()), strict=True)
         return pa.schema(fields)
@@ -154,29 +146,21 @@ class Scorer:
     def score(self, chunk: Chunk) -> Any:
         """Score the records of a chunk of the columns `columns`; returns a record batch."""
         rows = self._model[:-1].transform(self.frame(chunk))
-        svm = self._model[-1]
-        place = self._classes.index(self._about["positive"])
-        proba = svm.predict_proba(rows)[:, place]
-        called = proba >= svm.proba_threshold_
         made: list[Any] = [chunk.batch.column(name) for name in self._keep]
-        made.append(proba)
-        if self._interval is not None:
-            limits = svm.predict_proba_interval(rows, self._confidence, kind=self._interval)
-            made += [np.ascontiguousarray(limits[:, 0]), np.ascontiguousarray(limits[:, 1])]
-        labels = pa.array(
-            [self._about["negative"], self._about["positive"]], self.schema.field("decision").type
-        )
-        made.append(labels.take(pa.array(called.astype(np.int8))))
-        if self._costs is not None:
-            made.append(expected_cost(proba, called, self._costs.by_name()))
-        made += self._reasons(rows)
+        decided = self._decisions.decide(rows)
+        made += [*decided.columns, *self._reasons(rows, decided.called)]
         return pa.record_batch(made, schema=self.schema)
 
-    def _reasons(self, rows: Any) -> list[Any]:
-        """Columns of largest contribution to the score, and these contributions."""
+    def _reasons(self, rows: Any, called: Ints) -> list[Any]:
+        """Columns of largest contribution to the score, and these contributions.
+
+        Of more than two classes the score is that of the class that is called.
+        """
         if not self._n_reasons:
             return []
         values, _, _, _, names = self._model[-1].contributions(rows, groups=self._groups)
+        if values.ndim == 3:
+            values = np.take_along_axis(values, called[:, np.newaxis, np.newaxis], axis=2)[:, :, 0]
         order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, : self._n_reasons]
         found: list[Any] = []
         for places in order.T:

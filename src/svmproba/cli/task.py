@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,13 @@ from svmproba.cli.errors import InputError, Messages, visible
 from svmproba.cli.input.cells import to_words
 from svmproba.cli.input.columns import plan_columns
 from svmproba.cli.input.frames import frame_of
+from svmproba.cli.input.labels import (
+    Labels,
+    other_class,
+    read_labels,
+    read_words,
+    warn_of_missing,
+)
 from svmproba.cli.input.roles import (
     CATEGORICAL,
     DROPPED,
@@ -27,7 +34,7 @@ from svmproba.cli.input.roles import (
     check_column,
     check_needed,
 )
-from svmproba.cli.input.tables import Chunk, TableFile, WholeTable, read_whole, shorten
+from svmproba.cli.input.tables import Chunk, TableFile, read_whole, shorten
 
 #: More columns than this are counted; only those left out are listed.
 COLUMNS_LISTED = 40
@@ -35,30 +42,26 @@ COLUMNS_LISTED = 40
 
 @dataclass(frozen=True)
 class Task:
-    """Records of two classes."""
+    """Records and their classes."""
 
     X: pd.DataFrame  # numbers as float64, categories as text; missing cells are NaN
     y: NDArray[Any]  # (n,), integers where all are integers, else text
-    positive: Any  # label of the class of interest
-    negative: Any
+    classes: list[Any]  # sorted labels
+    positive: Any  # label of the class of interest; None: more than two classes
     plan: list[Column]
     held_out: NDArray[np.intp]  # places of records for a guarantee: nothing is learned from them
     groups: NDArray[np.int64] | None = None  # (n,), numbers of the groups of records
     by: NDArray[Any] | None = None  # (n,), subgroups, as text
 
     @property
+    def negative(self) -> Any:
+        """Label of the other of two classes."""
+        return other_class(self.classes, self.positive)
+
+    @property
     def kept(self) -> NDArray[np.intp]:
         """Places of the records that are not held out."""
         return np.setdiff1d(np.arange(len(self.y)), self.held_out)
-
-
-class Labels(NamedTuple):
-    """Labels of the records that have one, the two classes, and which records these are."""
-
-    y: NDArray[Any]
-    positive: Any
-    negative: Any
-    present: Bools
 
 
 def load_task(
@@ -69,17 +72,17 @@ def load_task(
     positive: str | None = None,
     choices: ColumnChoices | None = None,
     held_out_share: float = 0.0,
-    held_out_class: bool = True,
+    judges: Callable[[Labels], Bools] | None = None,
     groups: str | None = None,
     by: str | None = None,
     seed: int = 0,
 ) -> Task:
     """Read a table and decide what its columns are.
 
-    `positive` is the class of interest, by default the larger label. A share of either class,
+    `positive` is the class of interest of two, by default the larger label. A share of every class,
     drawn by `seed`, is held out, also from the decisions about columns; with the column `groups`,
-    a share of the groups that have the class of interest (`held_out_class`, else the other). That
-    column is no attribute, while `by`, the column of subgroups, remains one.
+    a share of the groups that have one of the records that `judges` marks, by default those of the
+    class of interest. That column is no attribute; `by`, the column of subgroups, remains one.
     """
     given = {"--target": target, "--groups": groups, "--by": by}
     named = {option: name for option, name in given.items() if name is not None}
@@ -97,20 +100,16 @@ def load_task(
     rows = np.flatnonzero(labels.present) + 1
     others = [name for name in (target, groups) if name is not None]
     attributes = whole.table.drop_columns(others).filter(pa.array(labels.present))
-    called = labels.y == labels.positive
+    if by is not None and labels.positive is None:
+        raise InputError(f"--by needs two classes, {labels.in_words(target)}")
     codes = None
     if groups is not None:
         codes = np.unique(read_words(whole, groups, "--groups", rows), return_inverse=True)[1]
-    rng = np.random.default_rng(seed)
-    if codes is not None and held_out_share:
-        held_out = draw_held_out_groups(codes, called == held_out_class, held_out_share, rng)
-    else:
-        # The class of interest is drawn from first.
-        held_out = draw_held_out(~called, held_out_share, rng)
-    kept = np.setdiff1d(np.arange(len(called)), held_out)
+    held_out = _hold_out(labels, held_out_share, codes, judges, seed)
+    kept = np.setdiff1d(np.arange(len(labels.y)), held_out)
     plan = plan_columns(
         attributes.take(pa.array(kept)),
-        called[kept],
+        labels.places[kept],
         choices=choices,
         reading=table.reading,
         rows=rows[kept],
@@ -122,8 +121,8 @@ def load_task(
     return Task(
         frame_of(attributes, used, lambda k: f"{table.name}, {whole.place(rows[k])}"),
         labels.y,
+        labels.classes,
         labels.positive,
-        labels.negative,
         plan,
         held_out,
         codes,
@@ -131,63 +130,20 @@ def load_task(
     )
 
 
-def read_words(whole: WholeTable, name: str, option: str, rows: NDArray[np.intp]) -> NDArray[Any]:
-    """Read a column of labels as text, for records counted from 1; none may be missing."""
-    words = to_words(whole.table.column(name)).take(pa.array(rows - 1))
-    if words.null_count:
-        first = rows[int(np.argmin(np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))))]
-        raise InputError(
-            f"{option}: column {name!r} must have no empty cells, got {words.null_count}, the "
-            f"first in {whole.place(int(first))}: give such records a label of their own"
-        )
-    return np.asarray(words.to_pylist())
-
-
-def read_labels(whole: WholeTable, target: str, messages: Messages, positive: str | None) -> Labels:
-    """Read the labels of two classes."""
-    words = to_words(whole.table.column(target))
-    present = np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))
-    counts = {
-        entry["values"]: entry["counts"] for entry in pc.value_counts(words.drop_null()).to_pylist()
-    }
-    if len(counts) != 2:
-        hint = "; in Python BootstrapSVC takes more than two" if len(counts) > 2 else ""
-        found = f"{_found(counts)}{hint}"
-        raise InputError(f"--target: column {target!r} must have two classes, {found}")
-    _warn_of_missing(whole, target, present, messages)
-    names: list[Any] = sorted(counts)
-    y = np.asarray(words.drop_null().to_pylist())
-    if all(name.lstrip("-").isdecimal() and str(int(name)) == name for name in names):
-        y, names = y.astype(np.int64), sorted(int(name) for name in names)
-    chosen = _choose_positive(names, positive, messages)
-    return Labels(y, names[chosen], names[1 - chosen], present)
-
-
-def _warn_of_missing(whole: WholeTable, target: str, present: Bools, messages: Messages) -> None:
-    n = int(np.count_nonzero(~present))
-    if n:
-        are = f"1 record without {target!r} is" if n == 1 else f"{n} records without {target!r} are"
-        messages.warn(f"{are} left out, the first in {whole.place(int(present.argmin()) + 1)}")
-
-
-def _found(counts: dict[str, int]) -> str:
-    if not counts:
-        return "it has no labels"
-    listed = [f"{shorten(name, 20)!r} ({n})" for name, n in list(counts.items())[:6]]
-    more = f" and {len(counts) - 6} more" if len(counts) > 6 else ""
-    return f"it has {len(counts)}: {', '.join(listed)}{more}"
-
-
-def _choose_positive(names: list[Any], positive: str | None, messages: Messages) -> int:
-    if positive is None:
-        messages.note(f"class of interest: {names[1]!r}, the larger label (--positive chooses)")
-        return 1
-    same = {"True": "1", "False": "0"}
-    wanted, *words = to_words(pa.array([positive, *map(str, names)])).to_pylist()
-    for k, word in enumerate(words):
-        if same.get(word, word) == same.get(wanted, wanted):
-            return k
-    raise InputError(f"--positive must be one of {names[0]!r} and {names[1]!r}; got {positive!r}")
+def _hold_out(
+    labels: Labels,
+    share: float,
+    codes: NDArray[np.int64] | None,
+    judges: Callable[[Labels], Bools] | None,
+    seed: int,
+) -> NDArray[np.intp]:
+    """Draw a share of every class, or of the groups of the records that `judges` marks."""
+    rng = np.random.default_rng(seed)
+    # The class of interest is drawn from first.
+    drawn = labels.places if labels.positive is None else labels.y != labels.positive
+    if codes is None or not share:
+        return draw_held_out(drawn, share, rng)
+    return draw_held_out_groups(codes, drawn == 0 if judges is None else judges(labels), share, rng)
 
 
 def read_labelled(
@@ -208,16 +164,16 @@ def read_labelled(
     check_needed([*used, target], table)
     whole = read_whole(table, list(dict.fromkeys([*used, target, *([by] if by else [])])))
     words = to_words(whole.table.column(target))
-    known = {str(label): label for label in (about["negative"], about["positive"])}
+    known = {str(label): label for label in about["classes"]}
     foreign = [word for word in pc.unique(words.drop_null()).to_pylist() if word not in known]
     if foreign:
         where = whole.place(pc.index(words, foreign[0]).as_py() + 1)
         raise InputError(
-            f"{table.name}, {where}, column {target!r}: {shorten(foreign[0], 40)!r} is neither "
-            f"{' nor '.join(map(repr, known))}, the classes of the model"
+            f"{table.name}, {where}, column {target!r}: {shorten(foreign[0], 40)!r} is none "
+            f"of {', '.join(map(repr, known))}, the classes of the model"
         )
     present = np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))
-    _warn_of_missing(whole, target, present, messages)
+    warn_of_missing(whole, target, present, messages)
     y = np.array([known[word] for word in words.drop_null().to_pylist()])
     X = pd.concat([frame(chunk) for chunk in whole.chunks], ignore_index=True)
     subgroups = None

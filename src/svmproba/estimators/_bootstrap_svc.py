@@ -311,7 +311,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         self.classes_ = setting.samples.classes
         if hasattr(self, "pos_label_"):  # of a fit to two classes
             del self.pos_label_
-        self.ensemble_ = with_class_calibration(ensemble, self.calibration)
+        self.ensemble_ = with_class_calibration(ensemble, self.calibration, self.classes_)
         warn_of_classes(self.ensemble_, self.reliability)
 
     def _settle(self, setting: Setting, members: Members, training: Training) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from svmproba.bootstrap.fitted import FittedEnsemble
 
 #: Range of the vote shares of all samples below which they are constant.
 CONSTANT_VOTES = 0.01
+#: Samples of one of several classes below which its rates and probabilities are rough.
+FEW = 5
 
 
 def warn_of_gaps(gap: NDArray[np.float64], tol: float, stacklevel: int = 3) -> None:
@@ -36,6 +39,19 @@ def warn_of_classes(ensemble: FittedClasses, reliability: str) -> None:
     """Warn of out-of-bag figures of several classes that do not exist."""
     for message in _doubts_of_bags(ensemble, reliability):
         warnings.warn(message, UserWarning, stacklevel=6)
+
+
+def warn_of_small_classes(classes: NDArray[Any], sizes: NDArray[np.intp], stacklevel: int) -> None:
+    """Warn of classes with few samples, by name."""
+    names = classes.tolist()
+    few = [f"{names[k]!r} ({sizes[k]})" for k in np.flatnonzero(sizes < FEW)]
+    if few:
+        warnings.warn(
+            f"Classes with fewer than {FEW} samples: {', '.join(few)}. Their recall and their "
+            f"probabilities are rough.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def _doubts_of_bags(ensemble: FittedEnsemble | FittedClasses, reliability: str) -> list[str]:

@@ -12,7 +12,11 @@ from svmproba._types import Bools, Floats
 from svmproba.bootstrap.summaries.votes import HALF
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.evaluation._metrics import Label, class_mse
+from svmproba.evaluation._one_class import class_margin, deciding_scores
 from svmproba.evaluation._rates import curve_of_blocks, rates_at
+
+#: Name of the other classes, if there are several.
+REST = "other classes"
 
 
 class Levels(NamedTuple):
@@ -34,14 +38,25 @@ def rows_for_last_step(estimator: Any, X: Any) -> Any:
 
 
 def column_of(estimator: Any, pos_label: Label) -> tuple[int, Label]:
-    """Column of ``predict_proba`` that belongs to the class of interest, and that class."""
+    """Column of ``predict_proba`` that belongs to the class of interest, and that class.
+
+    Of more than two classes `pos_label` names the one that stands against the rest.
+    """
     classes = np.asarray(estimator.classes_).tolist()
-    if len(classes) != 2:
-        raise ValueError(f"estimator must separate two classes, it has {len(classes)}: {classes}")
+    if has_several(estimator) and pos_label is None:
+        raise ValueError(
+            f"estimator has {len(classes)} classes: pos_label must name one of {classes}, which "
+            f"stands against the rest; got None"
+        )
     wanted = own_label(estimator) if pos_label is None else pos_label
     if wanted not in classes:
         raise ValueError(f"pos_label={wanted!r} is not among the estimator's classes {classes}")
     return classes.index(wanted), wanted
+
+
+def has_several(estimator: Any) -> bool:
+    """Whether a classifier has more than two classes."""
+    return len(estimator.classes_) > 2
 
 
 def own_label(estimator: Any) -> Label:
@@ -53,14 +68,16 @@ def own_label(estimator: Any) -> Label:
 def class_names_of(estimator: Any, pos_label: Label = None) -> tuple[str, str]:
     """Labels of the negative and the positive class of an estimator, as text."""
     column, label = column_of(estimator, pos_label)
-    return str(estimator.classes_[1 - column]), str(label)
+    other = REST if has_several(estimator) else str(estimator.classes_[1 - column])
+    return other, str(label)
 
 
 def class_names_in(y_true: ArrayLike, positive: Bools) -> tuple[str, str]:
     """Labels of the negative and the positive class among some samples, as text."""
     labels = np.asarray(y_true)
+    others = [str(label) for label in np.unique(labels[~positive])] or ["negative"]
     return (
-        str(labels[~positive][0]) if not positive.all() else "negative",
+        others[0] if len(others) == 1 else REST,
         str(labels[positive][0]) if positive.any() else "positive",
     )
 
@@ -90,9 +107,16 @@ def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
     For the vote shares of an ensemble it is the median of all scores of the sample, weighted by
     :math:`\rho_\theta`: at any threshold, the votes call the sample positive if its median is
     above. For calibrated probabilities, and where costs decide, it is the probability; for another
-    classifier, its score or, without one, its probability.
+    classifier, its score or, without one, its probability. Of more than two classes, it is how far
+    what decides for the class is above the largest such value of the others.
     """
     model, (column, label) = last_step(estimator), column_of(estimator, pos_label)
+    if has_several(estimator):
+        if hasattr(estimator, "predict_proba"):
+            scores, name = deciding_scores(model, estimator.predict_proba(X))
+        else:
+            scores, name = estimator.decision_function(X), "score of {}, less the largest other"
+        return Levels(class_margin(scores, column), 0.0, name.format(label))
     own = label == own_label(estimator)
     by_cost = getattr(model, "costs_", None) is not None
     if is_ensemble(model) and not is_calibrated(model) and not by_cost:

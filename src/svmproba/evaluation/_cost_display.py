@@ -165,7 +165,8 @@ class CostCurveDisplay:
         y : array-like of shape (n,)
             Their labels.
         pos_label : label, default=None
-            Class of interest, by default the estimator's ``pos_label`` or larger class.
+            Class of interest, by default the estimator's ``pos_label`` or larger class. Of more
+            than two classes, the one that is shown against the rest.
         name : str, default=None
             Name in the legend, by default the estimator's class.
         **kwargs

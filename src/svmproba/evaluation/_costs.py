@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 
 from svmproba._types import Bools, Floats
 from svmproba.estimators._costs import COSTS, check_cost, cost_threshold
-from svmproba.evaluation._classifiers import column_of, last_step, rows_for_last_step
+from svmproba.evaluation._classifiers import (
+    column_of,
+    has_several,
+    last_step,
+    rows_for_last_step,
+)
 from svmproba.evaluation._metrics import Label, check_pair, is_positive
 
 
@@ -175,6 +180,11 @@ class CostScorer:
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
         """Minus the mean cost of the estimator's decisions on X, whose labels are y."""
+        if has_several(estimator):
+            raise ValueError(
+                f"cost_scorer needs two classes, the estimator has {len(estimator.classes_)}: "
+                f"for more, score decide(X, cost_matrix=...)"
+            )
         column, label = column_of(estimator, None)
         costs = {name: cost(X) if callable(cost) else cost for name, cost in self.costs.items()}
         if hasattr(last_step(estimator), "decide"):

@@ -11,17 +11,23 @@ Label = str | int | float | bool | None
 
 
 def positive_label(y_true: ArrayLike, pos_label: Label = None) -> Label:
-    """Class of interest: `pos_label`, the larger of two labels, or 1 beside 0, 1 or -1 alone."""
+    """Class of interest: `pos_label`, the larger of two labels, or 1 beside 0, 1 or -1 alone.
+
+    Of more than two classes `pos_label` names the one that stands against the rest.
+    """
     labels = np.asarray(y_true)
     if labels.ndim != 1 or labels.size == 0:
         raise ValueError(
             f"y_true must be a non-empty 1-D array of labels, got shape {labels.shape}"
         )
     classes = np.unique(labels).tolist()
-    if len(classes) > 2:
-        raise ValueError(f"y_true must hold at most two classes, got {len(classes)}: {classes}")
+    if len(classes) > 2 and pos_label is None:
+        raise ValueError(
+            f"y_true holds {len(classes)} classes: pos_label must name one of {classes}, which "
+            f"stands against the rest; got None"
+        )
     if pos_label is not None:
-        if len(classes) == 2 and pos_label not in classes:
+        if len(classes) >= 2 and pos_label not in classes:
             raise ValueError(f"pos_label={pos_label!r} is not among the classes {classes}")
         return pos_label
     if len(classes) == 2:
@@ -77,7 +83,7 @@ def mse(y_true: ArrayLike, proba: ArrayLike, *, pos_label: Label = None) -> floa
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels of two classes.
+        Labels; of more than two classes, `pos_label` stands against the rest.
     proba : array-like of shape (n,)
         Predicted probability of the class of interest.
     pos_label : label, default=None

@@ -14,14 +14,17 @@ from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import (
     class_names_in,
     class_names_of,
+    column_of,
+    has_several,
     is_calibrated,
     is_ensemble,
     last_step,
-    own_label,
     rate_curve_on,
+    rows_for_last_step,
     single_threshold,
 )
 from svmproba.evaluation._metrics import Label, is_positive
+from svmproba.evaluation._one_class import class_curve_on, class_threshold
 from svmproba.evaluation._rates import rate_curve
 
 if TYPE_CHECKING:
@@ -198,6 +201,7 @@ class RateDisplay:
         X: Any = None,
         y: ArrayLike | None = None,
         *,
+        pos_label: Label = None,
         class_names: tuple[str, str] | None = None,
         confidence: float = 0.95,
         **kwargs: Any,
@@ -213,6 +217,8 @@ class RateDisplay:
             without limits.
         y : array-like of shape (n,), default=None
             Their labels.
+        pos_label : label, default=None
+            Of more than two classes, the one that is shown against the rest.
         class_names : tuple of two str, default=None
             Names of the negative and the positive class, by default the labels.
         confidence : float, default=0.95
@@ -228,20 +234,26 @@ class RateDisplay:
             )
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither")
-        threshold = single_threshold(model)
+        several = has_several(estimator)
+        column, label = column_of(estimator, pos_label if several else None)
+        if not several and pos_label not in (None, label):
+            raise ValueError(
+                f"pos_label must be None or the class of interest {label} of the estimator with "
+                f"two classes, got {pos_label!r}"
+            )
+        threshold = class_threshold(model, column) if several else single_threshold(model)
         where = "probability" if is_calibrated(model) else "scores"
-        curve, n_samples, measured = model.rate_curve(), None, "out of bag"
+        if several and is_calibrated(model):
+            where = f"probability of {label} by the sum of it and the largest other"
+        n_samples, measured = None, "out of bag"
         if y is not None:
-            positive = is_positive(y, own_label(estimator))
-            thresholds = np.union1d(curve.threshold, [] if threshold is None else threshold)
-            curve, measured = rate_curve_on(estimator, X, positive, thresholds), "new samples"
+            positive, measured = is_positive(y, label), "new samples"
             n_samples = (int(np.sum(~positive)), int(np.sum(positive)))
-        elif threshold is not None and np.isfinite(model.oob_tpr_):
-            curve = _with_threshold(curve, threshold, model.oob_tpr_, model.oob_tnr_)
+        curve = _curve_of(estimator, X, y, label, threshold)
         return cls(
             curve,
             threshold=threshold,
-            class_names=class_names or class_names_of(estimator),
+            class_names=class_names or class_names_of(estimator, label),
             n_samples=n_samples,
             confidence=confidence,
             threshold_name=f"threshold of the {where}, {measured}",
@@ -271,7 +283,8 @@ class RateDisplay:
         threshold : float, default=None
             Current threshold.
         pos_label : label, default=None
-            Class of interest, by default the larger label.
+            Class of interest, by default the larger label. Of more than two classes, the one that
+            is shown against the rest.
         class_names : tuple of two str, default=None
             Names of the negative and the positive class, by default the labels.
         confidence : float, default=0.95
@@ -288,6 +301,25 @@ class RateDisplay:
             n_samples=(int(np.sum(~positive)), int(np.sum(positive))),
             confidence=confidence,
         ).plot(ax, **kwargs)
+
+
+def _curve_of(
+    estimator: Any, X: Any, y: ArrayLike | None, label: Label, threshold: float | None
+) -> RateCurve:
+    """Rates out of bag, or on new samples, with those of the threshold among them."""
+    model = last_step(estimator)
+    if has_several(estimator):
+        if y is None:
+            return model.rate_curve(label)
+        place = model.classes_.tolist().index(label)
+        return class_curve_on(model, rows_for_last_step(estimator, X), y, place)
+    curve = model.rate_curve()
+    if y is not None:
+        thresholds = np.union1d(curve.threshold, [] if threshold is None else threshold)
+        return rate_curve_on(estimator, X, is_positive(y, label), thresholds)
+    if threshold is not None and np.isfinite(model.oob_tpr_):
+        return _with_threshold(curve, threshold, model.oob_tpr_, model.oob_tnr_)
+    return curve
 
 
 def _with_threshold(curve: RateCurve, threshold: float, tpr: float, tnr: float) -> RateCurve:

@@ -147,7 +147,8 @@ class ReliabilityDisplay:
         confidence : float, default=0.95
             Confidence of the limits.
         pos_label : label, default=None
-            Class of interest, by default the estimator's ``pos_label`` or larger class.
+            Class of interest, by default the estimator's ``pos_label`` or larger class. Of more
+            than two classes, the one that is shown against the rest.
         name : str, default=None
             Name in the legend, by default the estimator's class and the confidence.
         **kwargs

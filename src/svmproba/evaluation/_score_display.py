@@ -13,6 +13,7 @@ from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import (
     class_names_in,
     column_of,
+    has_several,
     is_ensemble,
     last_step,
     levels_of,
@@ -20,6 +21,7 @@ from svmproba.evaluation._classifiers import (
     rows_for_last_step,
 )
 from svmproba.evaluation._metrics import Label, check_scores, is_positive
+from svmproba.evaluation._one_class import class_votes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +39,9 @@ def member_votes(estimator: Any, X: Any, pos_label: Label) -> tuple[Floats, floa
     model = last_step(estimator)
     if not is_ensemble(model):
         raise ValueError(f"scores of members need a bootstrap ensemble, got {model!r}")
+    if has_several(estimator):
+        place = column_of(estimator, pos_label)[0]
+        return class_votes(model, rows_for_last_step(estimator, X), place)
     scores = best_theta_scores(model, rows_for_last_step(estimator, X))
     thresholds = np.broadcast_to(model.threshold_, model.reliability_.shape)
     threshold = float(thresholds[np.argmax(model.reliability_)])
@@ -165,15 +170,17 @@ class ScoreHistogramDisplay:
 
         Parameters
         ----------
-        estimator : fitted two-class classifier
+        estimator : fitted classifier
             Or a pipeline that ends with one.
         X : table of shape (n, n_features)
         y : array-like of shape (n,)
         members : bool, default=False
             Whether to draw the scores of all members of a bootstrap ensemble instead, at the most
-            reliable hyperparameter value. The histograms then count votes, not samples.
+            reliable hyperparameter value. The histograms then count votes, not samples. Of more
+            than two classes, the score is the threshold below which a bag calls the class alone.
         pos_label : label, default=None
-            Class of interest, by default the estimator's ``pos_label`` or larger class.
+            Class of interest, by default the estimator's ``pos_label`` or larger class. Of more
+            than two classes, the one that is shown against the rest.
         **kwargs
             Passed to :meth:`from_predictions`.
         """
@@ -210,7 +217,8 @@ class ScoreHistogramDisplay:
         threshold : float, default=0
             Scores at or above it are called positive.
         pos_label : label, default=None
-            Class of interest, by default the larger label.
+            Class of interest, by default the larger label. Of more than two classes, the one that
+            is shown against the rest.
         class_names : tuple of two str, default=None
             Names of the negative and the positive class, by default the labels.
         score_name : str, default="score"

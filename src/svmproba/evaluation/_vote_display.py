@@ -134,6 +134,9 @@ class VoteHistogramDisplay:
     ) -> VoteHistogramDisplay:
         """Draw the votes on one sample, at the most reliable hyperparameter value.
 
+        Of more than two classes, the score of a bag is the threshold below which it calls the class
+        `pos_label`, and no other class with as many pairs.
+
         Parameters
         ----------
         estimator : fitted bootstrap ensemble
@@ -141,7 +144,8 @@ class VoteHistogramDisplay:
         X : table of shape (1, n_features)
             The sample.
         pos_label : label, default=None
-            Class of interest, by default the estimator's ``pos_label`` or larger class.
+            Class of interest, by default the estimator's ``pos_label`` or larger class. Of more
+            than two classes, the one that is shown against the rest.
         class_names : tuple of two str, default=None
             Names of the negative and the positive class, by default the labels.
         **kwargs

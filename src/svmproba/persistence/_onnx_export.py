@@ -1,9 +1,8 @@
-"""Models of two classes as ONNX graphs."""
+"""Models as ONNX graphs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._files import write_whole
-from svmproba._types import Floats
-from svmproba.bootstrap.fitting.members import same_map
-from svmproba.bootstrap.summaries.spread import LARGEST_RATIO, LEAST_SPREAD, family_mixtures
 from svmproba.bootstrap.summaries.votes import DECIMALS
 from svmproba.estimators import BootstrapSVC, ProbabilitySVC
-from svmproba.estimators.ensemble.calibration import TIE_BREAK
+from svmproba.persistence._onnx_classes import class_graph
 from svmproba.persistence._onnx_graph import OPSET, Graph
 from svmproba.persistence._onnx_links import link_graph
-from svmproba.solvers.features import FeatureMap
+from svmproba.persistence._onnx_scores import (
+    family_rows,
+    mixture_graph,
+    score_graph,
+    single_scores,
+)
 
 INPUT_TYPES = {"float64": np.float64, "float32": np.float32}
 _IR_VERSION = 9
@@ -30,20 +31,22 @@ _IR_VERSION = 9
 def to_onnx(
     model: Any, path: str | os.PathLike[str] | None = None, *, input_type: str = "float64"
 ) -> Any:
-    r"""Export a fitted model of two classes to ONNX.
+    r"""Export a fitted model to ONNX.
 
     The graph computes the kernel values of the samples with the training samples or landmarks that
     the members use, the scores of all members (MatMul), counts their votes at the threshold or
     applies the calibration, and has two outputs: ``label``, shape (n,), and ``probabilities``,
-    shape (n, 2), columns as ``classes_``. It computes in float64: near the threshold, rounding to
+    shape (n, n_classes), columns as ``classes_``. Votes of more than two classes are counted over
+    all pairs, and calibrated probabilities of pairs are coupled and scaled in the graph. It
+    computes in float64: near the threshold, rounding to
     float32 would change votes.
 
     Parameters
     ----------
     model : estimator or Pipeline
         A :class:`BootstrapSVC`, :class:`ThresholdBootstrapSVC`, :class:`ConstrainedBootstrapSVC`,
-        :class:`SelectedBootstrapSVC` or two-class :class:`ProbabilitySVC`, any kernel, any
-        threshold (of a rate or of costs) and any calibration; not ``guarantee="jackknife+"``, which
+        :class:`SelectedBootstrapSVC` or :class:`ProbabilitySVC`, any number of classes, kernel,
+        threshold (of rates or of costs) and calibration; not ``guarantee="jackknife+"``, which
         needs the bags. Links of ProbabilitySVC: beta, isotonic, platt, venn_abers and wahba. A
         :class:`~sklearn.pipeline.Pipeline` may begin with scalers, a SimpleImputer, a
         OneHotEncoder, a selection of columns or a ColumnTransformer of these; with other steps,
@@ -103,8 +106,12 @@ def to_onnx(
         table = step_graph(graph, step, table)
     rows = table.numbers(graph)
     votes = isinstance(final, BootstrapSVC) and final.calibrator_ is None
-    P = (_vote_graph if votes else _link_graph)(graph, final, rows)
-    _close(graph, final, P)
+    if len(final.classes_) > 2:
+        place = class_graph(graph, final, rows, votes)
+    else:
+        P = (_vote_graph if votes else _link_graph)(graph, final, rows)
+        place = _close(graph, final, P)
+    graph.add("Gather", _class_constant(graph, final.classes_), place, axis=0, name="label")
     proto = _proto(graph, inputs, final)
     onnx.checker.check_model(proto)
     if path is not None:
@@ -127,8 +134,8 @@ def check_exportable(final: Any) -> None:
             f"{name} cannot be exported to ONNX: only the bootstrap ensembles and ProbabilitySVC."
         )
     check_is_fitted(final, "intercept_")
-    if len(final.classes_) > 2:
-        raise ValueError(f"only two classes can be exported to ONNX, got {len(final.classes_)}.")
+    if len(final.classes_) > 2:  # which have neither
+        return
     if isinstance(final, BootstrapSVC) and final.ensemble_.separate:
         raise ValueError(
             "A model with separate thresholds for subgroups cannot be exported to ONNX; one with "
@@ -141,66 +148,16 @@ def check_exportable(final: Any) -> None:
         )
 
 
-def _kernel_graph(graph: Graph, feature_map: FeatureMap, rows: str) -> str:
-    """Rows of a feature map, see `svmproba.solvers.kernels.kernel_matrix`."""
-    if feature_map.kernel == "linear":
-        return rows
-    if feature_map.kernel == "precomputed":
-        K = graph.columns(rows, np.asarray(feature_map.pivots))
-    else:
-        basis: Any = feature_map.basis
-        basis = basis if isinstance(basis, np.ndarray) else basis.toarray()
-        if feature_map.kernel == "rbf":
-            centre = basis.mean(axis=0)
-            rows, basis = graph.add("Sub", rows, centre), basis - centre
-        K = _value_graph(graph, feature_map, rows, basis)
-    return K if feature_map.projection is None else graph.add("MatMul", K, feature_map.projection)
-
-
-def _value_graph(graph: Graph, feature_map: FeatureMap, rows: str, basis: Floats) -> str:
-    """Kernel values (n, m) of samples with the rows of a basis."""
-    gamma, K = feature_map.gamma, graph.add("MatMul", rows, basis.T)
-    if feature_map.kernel == "rbf":
-        squares = graph.add("ReduceSumSquare", rows, graph.constant([1], np.int64), keepdims=1)
-        distances = graph.add("Sub", squares, graph.add("Mul", K, 2.0))
-        distances = graph.add("Add", distances, np.square(basis).sum(axis=1))
-        return graph.add("Exp", graph.add("Min", graph.add("Mul", distances, -gamma), 0.0))
-    K = graph.add("Add", graph.add("Mul", K, gamma), feature_map.coef0)
-    if feature_map.kernel == "poly":
-        power = K
-        for _ in range(feature_map.degree - 1):  # runtimes compute Pow in single precision
-            power = graph.add("Mul", power, K)
-        return power
-    return graph.add("Tanh", K)
-
-
-def _family_rows(graph: Graph, final: Any, rows: str) -> list[str]:
-    """Rows of the feature map of every family; neighbours share them."""
-    found: list[str] = []
-    maps = final.ensemble_.members.feature_maps
-    for f, feature_map in enumerate(maps):
-        shared = f > 0 and same_map(feature_map, maps[f - 1])
-        found.append(found[-1] if shared else _kernel_graph(graph, feature_map, rows))
-    return found
-
-
-def _score_graph(graph: Graph, feature_map: FeatureMap, rows: str, columns: Floats) -> str:
-    """Products of rows and columns (d, k) of coefficients."""
-    if feature_map.kernel == "linear":
-        columns = feature_map.input_coef(columns.T).T
-    return graph.add("MatMul", rows, columns)
-
-
 def _vote_graph(graph: Graph, final: Any, rows: str) -> str:
     """Mixture of the vote shares, (n, 1); the mean of signs is twice a share minus one."""
     members, (n_theta, n_bags) = final.ensemble_.members, final.intercept_.shape
     thresholds = np.broadcast_to(final.threshold_, n_theta)
-    tables, n_C = _family_rows(graph, final, rows), n_theta // len(members.columns)
+    tables, n_C = family_rows(graph, final.ensemble_.members, rows), n_theta // len(members.columns)
     signs = []
     for k in np.flatnonzero(final.weights_):
         f, c = divmod(int(k), n_C)
         columns = members.columns[f][:, c * n_bags : (c + 1) * n_bags]
-        scores = _score_graph(graph, members.feature_maps[f], tables[f], columns)
+        scores = score_graph(graph, members.feature_maps[f], tables[f], columns)
         scores = graph.add("Add", scores, final.intercept_[k])
         if thresholds[k]:
             # A difference from the threshold has the exact sign; a changed intercept has not.
@@ -215,60 +172,21 @@ def _vote_graph(graph: Graph, final: Any, rows: str) -> str:
 def _link_graph(graph: Graph, final: Any, rows: str) -> str:
     """Calibrated probability, (n, 1)."""
     if isinstance(final, ProbabilitySVC):
-        feature_map = final._feature_map
-        mapped = _kernel_graph(graph, feature_map, rows)
-        scores = _score_graph(graph, feature_map, mapped, final._coef.T)
-        return link_graph(graph, final.link_, graph.add("Add", scores, final.intercept_))
-    members, tables = final.ensemble_.members, _family_rows(graph, final, rows)
-    used, scales = final.weights_ > 0, final.score_scales_
-    # Folded into the coefficients: runtimes divide with an error of 1e-7.
-    columns = [
-        part / scale
-        for part, scale in zip(members.mean_columns, np.split(scales, len(tables)), strict=True)
-    ]
-    parts = zip(members.feature_maps, tables, columns, np.split(used, len(tables)), strict=True)
-    means = [
-        _score_graph(graph, feature_map, table, part[:, some])
-        for feature_map, table, part, some in parts
-        if some.any()
-    ]
-    joined = graph.add("Concat", *means, axis=1) if len(means) > 1 else means[0]
-    scaled = graph.add("Add", joined, (final.intercept_.mean(axis=1) / scales)[used])
-    mixed = graph.add("MatMul", scaled, final.weights_[used][:, np.newaxis])
-    link = final.calibrator_
-    read = mixed if link.reads == "mixed" else scaled
-    if link.reads == "ratios" and len(final.ensemble_.oob_spreads):
-        read = graph.add("Concat", scaled, *_ratio_graphs(graph, final, tables), axis=1)
-    P = link_graph(graph, link, read)
-    slack = graph.add("Mul", graph.add("Sub", graph.add("Sigmoid", mixed), P), TIE_BREAK)
-    return graph.add("Add", P, slack)
+        return link_graph(graph, final.link_, single_scores(graph, final, rows))
+    ensemble = final.ensemble_
+    fixed = (ensemble.weights, ensemble.score_scales, ensemble.calibrator)
+    with_spreads = bool(len(ensemble.oob_spreads))
+    return mixture_graph(graph, ensemble.members, *fixed, rows, with_spreads)
 
 
-def _ratio_graphs(graph: Graph, final: Any, tables: list[str]) -> Iterator[str]:
-    """Scores of each family in units of their spread, (n, 1); as `score_ratios`."""
-    members, n_bags = final.ensemble_.members, final.intercept_.shape[1]
-    mixtures = family_mixtures(members, final.weights_ / final.score_scales_)
-    parts = zip(members.feature_maps, tables, mixtures, strict=True)
-    for feature_map, table, mixture in parts:
-        scores = _score_graph(graph, feature_map, table, mixture.columns)
-        scores = graph.add("Add", scores, mixture.intercept)
-        mean = graph.mean(scores)
-        centred = graph.add("Sub", scores, mean)
-        variance = graph.mean(graph.add("Mul", centred, centred))
-        spread = graph.add("Sqrt", graph.add("Mul", variance, n_bags / (n_bags - 1)))
-        ratio = graph.add("Div", mean, graph.add("Max", spread, LEAST_SPREAD))
-        yield graph.add("Clip", ratio, -LARGEST_RATIO, LARGEST_RATIO)
-
-
-def _close(graph: Graph, final: Any, P: str) -> None:
-    """Add both outputs."""
+def _close(graph: Graph, final: Any, P: str) -> str:
+    """Add the probabilities, and give the places (n,) of the classes that are called."""
     other, plus = graph.add("Sub", 1.0, P), final._plus
     graph.add("Concat", *((other, P) if plus else (P, other)), axis=1, name="probabilities")
     chosen = graph.add("GreaterOrEqual", P, final.proba_threshold_)
     places = (graph.constant([place], np.int64) for place in (plus, 1 - plus))
     place = graph.add("Where", chosen, *places)
-    flat = graph.add("Reshape", place, graph.constant([-1], np.int64))
-    graph.add("Gather", _class_constant(graph, final.classes_), flat, axis=0, name="label")
+    return graph.add("Reshape", place, graph.constant([-1], np.int64))
 
 
 def _class_constant(graph: Graph, classes: NDArray[Any]) -> str:
@@ -290,7 +208,9 @@ def _proto(graph: Graph, inputs: list[Any], final: Any) -> Any:
     (label,) = (c for c in graph.constants if c.name == graph.nodes[-1].input[0])
     outputs = [
         helper.make_tensor_value_info("label", label.data_type, ["n"]),
-        helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, ["n", 2]),
+        helper.make_tensor_value_info(
+            "probabilities", TensorProto.DOUBLE, ["n", len(final.classes_)]
+        ),
     ]
     name = type(final).__name__
     parts = helper.make_graph(graph.nodes, name, inputs, outputs, graph.constants)

@@ -50,6 +50,10 @@ class Graph:
         """Take columns of a table."""
         return self.add("Gather", table, self.constant(chosen, np.int64), axis=1)
 
+    def columns3(self, tensor: str, chosen: ArrayLike) -> str:
+        """Take places of the last axis of a tensor of three."""
+        return self.add("Gather", tensor, self.constant(chosen, np.int64), axis=2)
+
     def mean(self, table: str) -> str:
         """Mean of every row, (n, 1)."""
         return self.add("ReduceMean", table, self.constant([1], np.int64), keepdims=1)

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from svmproba._types import Floats
+from svmproba.bootstrap.classes.calls import mix_call_shares
 from svmproba.bootstrap.summaries.reliability import weights
 from svmproba.bootstrap.summaries.votes import mix_shares
 from svmproba.preparation.preprocessing import make_preprocessor
@@ -86,8 +87,18 @@ def positive_proba(estimator: Any, X: Floats) -> Floats:
 
 
 def best_theta_proba(model: Any, X: Floats) -> Floats:
-    """Probability by the most reliable C alone (epsilon=0), from a fit that kept all of them."""
-    return mix_shares(model.vote_shares(X), weights(model.reliability_, epsilon=0.0))
+    """Probability by the most reliable C alone (epsilon=0), from a fit that kept all of them.
+
+    Of class 1, shape (n,), or of all classes, shape (n, n_classes), if there are more than two.
+    """
+    shares, rho = model.vote_shares(X), weights(model.reliability_, epsilon=0.0)
+    return mix_shares(shares, rho) if shares.ndim == 2 else mix_call_shares(shares, rho)
+
+
+def class_proba(estimator: Any, X: Floats) -> Floats:
+    """Probabilities of all classes, shape (n, n_classes)."""
+    found: Floats = estimator.predict_proba(X)
+    return found
 
 
 def out_of_fold(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from svmproba._types import Floats
 from svmproba.evaluation import class_mse, mse
+from svmproba.evaluation._class_checks import class_squares
 
 
 class Summary(NamedTuple):
@@ -61,6 +62,32 @@ def summarise(
     )
 
 
+class ClassSummary(NamedTuple):
+    """Performance of the probabilities of several classes on samples left out of the fits.
+
+    The Brier score is a sum over the classes, with its standard error over the samples. The AUC is
+    the mean over all pairs of classes (Hand and Till 2001), over all samples.
+    """
+
+    brier: float
+    brier_se: float
+    accuracy: float  # of the most probable class
+    accuracy_se: float
+    auc: float
+
+
+def summarise_classes(label: NDArray[np.int64], P: Floats) -> ClassSummary:
+    """Summarise probabilities (n, n_classes) of samples whose labels are places of classes."""
+    squares, right = class_squares(label, P), P.argmax(axis=1) == label
+    return ClassSummary(
+        brier=float(squares.mean()),
+        brier_se=_standard_error(squares),
+        accuracy=float(right.mean()),
+        accuracy_se=_standard_error(right),
+        auc=float(roc_auc_score(label, P, multi_class="ovo")),
+    )
+
+
 def _error_over_samples(squares: Floats, record: NDArray[np.int64]) -> float:
     """Compute the standard error of a mean over samples, each with the mean of its predictions."""
     n_predictions = np.bincount(record)
@@ -68,7 +95,7 @@ def _error_over_samples(squares: Floats, record: NDArray[np.int64]) -> float:
     return _standard_error(np.bincount(record, squares)[seen] / n_predictions[seen])
 
 
-def _standard_error(values: Floats) -> float:
+def _standard_error(values: NDArray[Any]) -> float:
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 

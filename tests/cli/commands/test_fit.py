@@ -150,10 +150,11 @@ def test_records_without_a_label_are_left_out(credit, fit, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("x,y\n1,a\n2,a\n", "column 'y' must have two classes, it has 1: 'a' (2)"),
+        ("x,y\n1,a\n2,a\n", "column 'y' must have at least two classes, it has 1: 'a' (2)"),
         (
-            "x,y\n1,a\n2,b\n3,c\n",
-            "must have two classes, it has 3: 'a' (1), 'b' (1), 'c' (1); in Python BootstrapSVC",
+            "x,y\n1,a\n2,b\n3,c\n4,a\n",
+            "Every class needs at least 2 samples, one for a bag and one to be left out of it; y "
+            "has 1 of class 'b', 'c'.",
         ),
         ("x,y\n1,\n2,NA\n", "it has no labels"),
         ("x,z\n1,a\n", "--target: {} has no column 'y'. It has 'x', 'z'"),
@@ -177,7 +178,7 @@ def test_tables_that_nothing_can_be_learned_from(fit, tmp_path, content, message
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--positive", "Yes"], "--positive must be one of 'no' and 'yes'; got 'Yes'"),
+        (["--positive", "Yes"], "--positive must name one of 'no', 'yes'; got 'Yes'"),
         (["--drop", "default"], "column 'default' is the target"),
         (["--drop", "agee"], "has no column 'agee', did you mean 'age'?"),
         (["--tpr", "2"], "--tpr must be from 0 to 1; got 2"),

@@ -52,7 +52,7 @@ def test_records_that_do_not_fit(invoke, model, credit, new_customers, received,
     table.to_csv(tmp_path / "maybe.csv", index=False)
     done = invoke("report", model, tmp_path / "maybe.csv", *out)
     assert done.exit_code == 2
-    assert "row 7 (line 8), column 'default': 'maybe' is neither 'no' nor 'yes'" in done.stderr
+    assert "row 7 (line 8), column 'default': 'maybe' is none of 'no', 'yes'" in done.stderr
     table = pd.read_csv(credit).astype({"amount": float})
     table.loc[2, "default"], table.loc[6, "amount"] = None, 1e300
     table.to_csv(tmp_path / "maybe.csv", index=False)

@@ -127,6 +127,24 @@ def test_leaks_of_numbers_of_categories_and_of_gaps():
     assert leaks == ["number", "turned", "category", "gap"]
 
 
+def test_a_leak_separates_every_pair_of_classes():
+    label = np.arange(300) % 3
+    noise = np.random.default_rng(0).normal(size=300)
+    table = pa.table(
+        {
+            "number": 10 * label + noise,
+            "category": np.array(["late", "early", "never"])[label],
+            "one class": np.where(label == 1, 10.0, 0.0) + noise,
+            "honest": label + noise,
+        }
+    )
+    plan = plan_columns(table, label)
+    leaks = [column.name for column in plan if "almost alone" in str(column.warnings)]
+    assert leaks == ["number", "category"]
+    assert leak_of(10 * label[:18] + noise[:18], label[:18]) == []  # too few records
+    assert leak_of(noise, np.zeros(300)) == []
+
+
 def test_rows_are_named_by_their_number_in_the_file():
     rows = np.arange(101, 101 + N)
     assert "row 160: 'many'" in plan_of([*NUMBERS[:-1], "many"], rows=rows).warnings[0]
@@ -196,7 +214,7 @@ def test_whole_numbers_without_a_pair_alike(largest, doubted):
 def test_rare_categories_take_the_share_of_all_records(monkeypatch):
     """Or categories of one record each would separate any classes."""
     seen = []
-    monkeypatch.setattr(columns, "leak_of", lambda values, *_: seen.append(values) or [])
+    monkeypatch.setattr(columns, "column_auc", lambda values, _: seen.append(values) or 0.5)
     positive = np.arange(60) < 20
     cells = [f"w{min(k, 40)}" for k in range(60)]
     choices = ColumnChoices(categorical=("c",))

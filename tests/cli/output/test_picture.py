@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from svmproba.cli.comparison import LABELS, MethodResult
 from svmproba.cli.output.picture import draw_comparison
-from svmproba.preparation.performance import summarise
+from svmproba.preparation.performance import summarise, summarise_classes
 
 
 @pytest.mark.parametrize("n_methods", [1, 3, 4, 7])
@@ -41,3 +41,23 @@ def test_one_panel_of_errors_and_one_of_each_method(n_methods, tmp_path, monkeyp
     ours = {r.summary.mse: "ebb" in r.method for r in results}
     colors = {ours[line.get_xdata()[0]]: line.get_color() for line in errors.lines[::3]}
     assert len(set(colors.values())) == len(set(ours.values()))
+
+
+def test_every_class_against_the_rest_in_one_diagram(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *a, **k: drawn.append(figure))
+    rng = np.random.default_rng(0)
+    label, P = rng.integers(3, size=60), rng.dirichlet(np.ones(3), 60)
+    summary = summarise_classes(label, P)
+    results = [MethodResult("platt", P, summary, 1.0, 2.0)]
+    draw_comparison(results, np.array(["a", "b", "c"])[label], None, tmp_path / "picture.png")
+    errors, panel = [ax for ax in drawn[0].axes if ax.get_visible()]
+    assert errors.lines[0].get_xdata()[0] == summary.brier
+    assert errors.get_xlabel() == "Brier score ± s.e."
+    assert panel.get_xlabel() == "predicted probability of a class"
+    # Of all 180 pairs of a record and a class, a third are right.
+    truth, proba = np.eye(3)[label].ravel(), P.ravel()
+    places = np.minimum((proba * 10).astype(int), 9)
+    shares = [truth[places == k].mean() for k in range(10) if np.any(places == k)]
+    heights = [line.get_ydata() for line in panel.lines if len(line.get_ydata()) == len(shares)]
+    assert any(np.allclose(sorted(found), sorted(shares)) for found in heights)

@@ -109,7 +109,7 @@ def test_costs_of_all_four_outcomes(task):
     found = describe(model, task, goal, "default")["figures"]
     positive = task.y == "yes"
     called = model["svm"].oob_proba_[:, 1] >= model["svm"].proba_threshold_
-    by_name = goal.costs.by_name()
+    by_name = goal.costs.arguments()
     for name, decision in (
         ("mean_cost", called),
         ("mean_cost_all_positive", np.ones(len(called), bool)),

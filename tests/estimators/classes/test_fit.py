@@ -6,7 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.svm import SVC
 
-from svmproba import BootstrapSVC
+from svmproba import (
+    BootstrapSVC,
+    PosteriorProbabilitySVC,
+    ProbabilitySVC,
+    WeightedProbabilitySVC,
+)
 from svmproba.bootstrap.classes import members
 from svmproba.estimators.ensemble import setting
 
@@ -214,8 +219,31 @@ def test_bad_input_names_the_class(iris):
         small(pos_label="setosa").fit(X, y)
     with pytest.raises(ValueError, match="Only binary classification"):
         small(resample="blb").fit(X, y)
-    with pytest.raises(ValueError, match="needs samples of every pair of classes that 5 bags"):
+    with pytest.raises(
+        ValueError, match="needs samples of the classes 'setosa' and 'versicolor' that 5 bags"
+    ):
         small(n_bootstraps=2, calibration="platt").fit(X, y)
+    groups = np.where(y == "setosa", 0, 1 + np.arange(len(y)) % 30)
+    with pytest.raises(ValueError, match="all 50 samples of class 'setosa' are in one"):
+        small().fit(X, y, groups=groups)
+
+
+@pytest.mark.filterwarnings("ignore:Classes with fewer than 5 samples")
+def test_a_class_in_no_bag_is_named():
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    y = np.repeat([f"c{k:02}" for k in range(40)], 2)
+    with pytest.raises(ValueError, match=r"lacked a class .* rarest class 'c00' of y has 2 of 80"):
+        small().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "model", [ProbabilitySVC(), PosteriorProbabilitySVC(), WeightedProbabilitySVC()]
+)
+def test_one_svm_for_each_pair_warns_of_small_classes(iris, model):
+    X, y = iris
+    few = np.append(np.flatnonzero(y != "virginica"), [148, 149])
+    with pytest.warns(UserWarning, match=r"fewer than 5 samples: 'virginica' \(2\)"):
+        model.fit(X[few], y[few])
 
 
 def test_a_device_takes_one_pair_after_the_other(four_classes, monkeypatch):

@@ -120,6 +120,14 @@ def test_split_and_oob_guarantees(four_classes, model, calibrated):
         model.with_rate(recall={0: 0.9, 3: 0.9}, guarantee="oob", confidence=0.999)
 
 
+def test_a_class_that_nobody_judges_is_named(four_classes, model, calibrated):
+    X, y = four_classes
+    some = y != 1
+    for kind in (model, calibrated):
+        with pytest.raises(ValueError, match="every class that is named; there is none of class 1"):
+            kind.with_rate(recall={0: 0.5, 1: 0.5}, X=X[some], y=y[some])
+
+
 def test_threshold_estimator(four_classes):
     X, y = four_classes
     params = {"Cs": 1.0, "n_bootstraps": 40, "random_state": 0}
@@ -237,7 +245,14 @@ def test_a_matrix_for_two_classes(iris):
         (np.where(np.eye(4) > 0, np.nan, 0), "got nan for class 0 called 0"),
         ([["a"] * 4] * 4, "must hold numbers"),
         (pd.DataFrame(COSTS, index=[0, 1, 2, 7], columns=range(4)), "among its rows, .* missing"),
-        (pd.DataFrame(COSTS, index=range(4), columns=[0, 1, 2, 2]), "among its columns"),
+        (
+            pd.DataFrame(COSTS, index=range(4), columns=[0, 1, 2, 2]),
+            r"among its columns, got \[0, 1, 2, 2\]; missing: 3; more than once: 2",
+        ),
+        (
+            pd.DataFrame(COSTS, index=[0, 1, 2, "x"], columns=range(4)),
+            "missing: 3; unknown: 'x'",
+        ),
     ],
 )
 def test_bad_matrices(four_classes, calibrated, matrix, message):

@@ -69,7 +69,7 @@ def test_bags_of_more_than_two_classes_draw_groups():
     fitted = BootstrapSVC(**SMALL).fit(X, GROUPS % 3, groups=NAMES)
     of_groups = fitted.counts_.reshape(len(fitted.counts_), 60, 4)
     np.testing.assert_array_equal(of_groups, of_groups[..., :1].repeat(4, axis=2))
-    with pytest.raises(ValueError, match="samples of one are in one"):
+    with pytest.raises(ValueError, match="samples of class 0 are in one"):
         BootstrapSVC(**SMALL).fit(X, np.minimum(GROUPS // 3, 2), groups=np.maximum(GROUPS, 3))
 
 
@@ -242,7 +242,7 @@ def test_costs_and_links_give_subgroups_up(model):
         ([None, *NAMES[1:]], "no missing labels, got 1"),
         (pd.array([pd.NA, *GROUPS[1:]], dtype="Int64"), "no missing labels, got 1"),
         ([1, *NAMES[1:]], "labels of one type, got int, str"),
-        (np.where(y == 1, 0, GROUPS + 1), "samples of one are in one"),
+        (np.where(y == 1, 0, GROUPS + 1), "samples of class 1 are in one"),
     ],
 )
 def test_bad_groups(groups, message):

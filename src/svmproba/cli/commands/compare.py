@@ -14,11 +14,18 @@ from svmproba.cli.errors import Messages, Outcome, conduct
 from svmproba.cli.output.files import check_target
 from svmproba.preparation.progress import show_progress
 
+OF_TWO = (
+    "MSE: mean squared error of the probability, MSE+ and MSE- within the class of interest and "
+    "the other"
+)
+OF_SEVERAL = (
+    "Brier: squared error of the probabilities, summed over the classes; accuracy: of the most "
+    "probable class; AUC: mean over all pairs of classes"
+)
 LEGEND = (
     "Every record is predicted by a model that was fitted without it; the folds are the same for "
-    "all methods. MSE: mean squared error of the probability, MSE+ and MSE- within the class of "
-    "interest and the other; *: best. Vote shares are not probabilities of the label: a wrong 0 "
-    "or 1 counts 36 in the log loss. The EBB methods share a fit."
+    "all methods. {}; *: best. Vote shares are not probabilities of the label: a wrong 0 or 1 "
+    "counts 36 in the log loss. The EBB methods share a fit."
 )
 #: Kinds of pictures that can be written.
 PICTURES = (".png", ".pdf", ".svg")
@@ -91,7 +98,8 @@ def _compare(
     total = setting["n_folds"] * len(families_of(methods))
     with show_progress("compare", total, "fits", messages.check) as advance:
         results = compare_methods(task, methods, **setting, report=lambda said: advance(1, said))
-    for text in ("", to_text(results), "", textwrap.fill(LEGEND, 90)):
+    legend = LEGEND.format(OF_SEVERAL if task.positive is None else OF_TWO)
+    for text in ("", to_text(results), "", textwrap.fill(legend, 90)):
         messages.tell(text)
     if out is not None:
         from svmproba.cli.output.picture import draw_comparison
@@ -102,6 +110,7 @@ def _compare(
     return Outcome(
         {
             "rows": len(task.y),
+            "classes": task.classes,
             "positive": task.positive,
             "folds": setting["n_folds"],
             "picture": None if out is None else str(out),

@@ -36,13 +36,23 @@ def fit(
     tnr: Annotated[
         float | None, _goal("True negative rate to reach (recall of the other class).")
     ] = None,
+    floor: Annotated[
+        list[str] | None,
+        _goal(
+            "Recall that a class must reach, CLASS=RATE; repeatable with more than two classes.",
+            show_default=False,
+        ),
+    ] = None,
     guarantee: Annotated[
         str, _goal(f"How the rate is guaranteed: {', '.join(GUARANTEES)}.")
     ] = "none",
     confidence: Annotated[float, _goal("Confidence of the guarantee.")] = 0.9,
     costs: Annotated[
         str | None,
-        _goal("Costs of wrong decisions, such as fn=500,fp=20; tp and tn are optional."),
+        _goal(
+            "Costs of wrong decisions, such as fn=500,fp=20; tp and tn are optional. Or a CSV file "
+            "with a row for each true and a column for each called class."
+        ),
     ] = None,
     calibration: Annotated[
         str, _goal(f"How scores become probabilities: {', '.join(CALIBRATIONS)}.")
@@ -88,13 +98,14 @@ def fit(
         from svmproba.cli.costs import parse_costs
         from svmproba.cli.input.tables import open_table
         from svmproba.cli.task import load_task
-        from svmproba.cli.training import Goal
+        from svmproba.cli.training import Goal, parse_floors
 
-        check_model_target(out, inputs=[data], force=force)
+        check_model_target(out, inputs=[data, *([costs] if costs else [])], force=force)
         weighting = class_weight or ("none" if calibration == "none" else "auto")
         goal = Goal(
             tpr,
             tnr,
+            parse_floors(floor),
             _choice("--guarantee", guarantee, GUARANTEES),
             confidence,
             _choice("--calibration", calibration, CALIBRATIONS),
@@ -113,12 +124,12 @@ def fit(
                 positive=positive,
                 choices=options.choices_of(drop, numeric, categorical),
                 held_out_share=goal.held_out_share,
-                held_out_class=goal.tnr is None,
+                judges=goal.judges,
                 groups=groups,
                 by=by,
                 seed=seed,
             )
-        model, about = _train(messages, task, goal, setting, target)
+        model, about = _train(messages, task, goal.for_classes(task), setting, target)
         about |= {"groups": groups, "by": by}
         return _save(messages, model, about, out, force)
 
@@ -134,6 +145,7 @@ def _train(
     messages: Messages, task: Any, goal: Any, setting: dict[str, Any], target: str
 ) -> tuple[Any, dict[str, Any]]:
     """Fit the model and describe it."""
+    from svmproba.cli.output.classes import describe_classes
     from svmproba.cli.output.summary import describe
     from svmproba.cli.training import n_families, train
 
@@ -144,16 +156,20 @@ def _train(
     n_bags = setting["n_bootstraps"] * n_families(task, goal)
     with show_progress("fit", n_bags, "bags", messages.check) as advance:
         model = train(task, goal, **setting, advance=advance)
-    return model, plain(describe(model, task, goal, target))
+    tell = describe if task.positive is not None else describe_classes
+    return model, plain(tell(model, task, goal, target))
 
 
 def _save(messages: Messages, model: Any, about: dict[str, Any], out: Path, force: bool) -> Outcome:
     """Save the model and print its summary."""
     from svmproba import save
+    from svmproba.cli.output.classes import classes_in_words
     from svmproba.cli.output.summary import in_words
 
     save(model, out, about=about, overwrite=force)
-    for line in ["", *in_words(about, model["svm"].proba_threshold_)]:
+    several = about["positive"] is None
+    lines = classes_in_words(about) if several else in_words(about, model["svm"].proba_threshold_)
+    for line in ["", *lines]:
         messages.tell(line)
     size = os.path.getsize(out)
     messages.tell(f"Saved as {out} ({size / 1e6:.1f} MB).")

@@ -60,8 +60,10 @@ def predict(
     Writes a row for each record, in the same order: the columns of --keep, probability, low and
     high with --interval, decision, expected_cost where the model has costs, and with --explain the
     reasons: reason_1 is the column that moves the score most from that of the mean record, and
-    contribution_1 by how much, positive towards the class of interest. The table is read in
-    chunks: the memory needed does not depend on its length.
+    contribution_1 by how much, positive towards the class of interest. With more than two classes
+    each has a column probability_CLASS, low_CLASS and high_CLASS, and contributions are positive
+    towards the class of the decision. The table is read in chunks: the memory needed does not
+    depend on its length.
     """
 
     def work(messages: Messages) -> Outcome:

@@ -44,6 +44,8 @@ def report(
 
         check_target(out, (".html", ".htm"), inputs=[model, data], force=force)
         pipeline, about = load_model(model)
+        if by is not None and about["positive"] is None:
+            raise InputError(f"--by needs two classes, {model} has {len(about['classes'])}")
         reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         with open_table(data, reading) as table:
             scorer = Scorer(pipeline, about, table, lenient=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ _IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|nr|no|number|key|uuid|guid|index)$|
 
 def plan_columns(
     table: Any,
-    positive: Bools,
+    label: NDArray[Any],
     *,
     choices: ColumnChoices | None = None,
     reading: Reading | None = None,
@@ -61,18 +62,18 @@ def plan_columns(
         elif looks_nested(cells.type):
             plan.append(Column(name, DROPPED, f"cells of type {cells.type}"))
         elif name in choices.categorical:
-            plan.append(_categorical(name, to_words(cells), positive, asked=True))
+            plan.append(_categorical(name, to_words(cells), label, asked=True))
         else:
             asked = name in choices.numeric
             with np.errstate(over="ignore"):  # numbers too large are refused later, by their row
-                plan.append(_guess(name, cells, positive, reading, rows, asked))
+                plan.append(_guess(name, cells, label, reading, rows, asked))
     return plan
 
 
 def _guess(
     name: str,
     cells: Any,
-    positive: Bools,
+    label: NDArray[Any],
     reading: Reading,
     rows: NDArray[np.intp],
     asked: bool,
@@ -80,7 +81,7 @@ def _guess(
     if not asked and pa.types.is_temporal(cells.type):
         return _dropped(name, to_words(cells), "dates", _DATES)
     if not asked and pa.types.is_boolean(cells.type):
-        return _categorical(name, to_words(cells), positive)
+        return _categorical(name, to_words(cells), label)
     formats = formats_of(cells, reading)
     if len(formats) > 1:
         doubt = _two_ways(cells, formats)
@@ -89,23 +90,23 @@ def _guess(
         return _dropped(name, to_words(cells), "ambiguous numbers", f"{doubt}; it is left out")
     (written,) = formats
     if asked:
-        return _numeric(name, cells, positive, written, reading, rows, asked=True)
+        return _numeric(name, cells, label, written, reading, rows, asked=True)
     numbers = to_numbers(cells, written, booleans=False)
     n_given = np.count_nonzero(~np.isnan(numbers.values)) + np.count_nonzero(numbers.bad)
     if n_given == 0:
         return Column(name, DROPPED, "empty", n_missing=len(rows))
     n_bad = np.count_nonzero(numbers.bad)
     if not n_bad:
-        return _numeric(name, cells, positive, written, reading, rows)
+        return _numeric(name, cells, label, written, reading, rows)
     words = to_words(cells)
     # Few different cells, such as 0, 1, 2, 3+, are categories.
     if len(pc.unique(words)) > FEW_CATEGORIES:
         if n_bad <= SHARE_NOT_NUMBERS * n_given:
-            return _numeric(name, cells, positive, written, reading, rows)
+            return _numeric(name, cells, label, written, reading, rows)
         if n_bad <= n_given / 2:
             doubt = f"{_not_numbers(cells, numbers.bad, rows)}; give --numeric or --categorical"
             return _dropped(name, words, "numbers and words", doubt)
-    return _categorical(name, words, positive)
+    return _categorical(name, words, label)
 
 
 _DATES = "it looks like dates: turn it into numbers, such as days before the decision"
@@ -126,7 +127,7 @@ def _two_ways(cells: Any, formats: list[NumberFormat]) -> str:
 def _numeric(
     name: str,
     cells: Any,
-    positive: Bools,
+    label: NDArray[Any],
     written: NumberFormat,
     reading: Reading,
     rows: NDArray[np.intp],
@@ -158,7 +159,7 @@ def _numeric(
             # Expected number of equal pairs among integers drawn from this range.
             if len(values) ** 2 / (2 * np.ptp(values)) > PAIRS_EXPECTED:
                 doubts.append(f"every record has its own: is it an identifier? --drop {name!r}")
-    doubts += leak_of(values, positive)
+    doubts += leak_of(values, label)
     reason = "as requested" if asked else "numbers"
     if written.unit:
         reason += f" in {written.unit}"
@@ -201,13 +202,13 @@ def _all_whole(values: Floats) -> bool:
     return bool((values == np.round(values)).all())
 
 
-def _categorical(name: str, words: Any, positive: Bools, asked: bool = False) -> Column:
+def _categorical(name: str, words: Any, label: NDArray[Any], asked: bool = False) -> Column:
     counts = pc.value_counts(words.drop_null())
     distinct = counts.field("values").to_pylist()
     tally: dict[str, Any] = {"n_missing": words.null_count, "n_distinct": len(distinct)}
     n_given = len(words) - words.null_count
     if asked:
-        return Column(name, CATEGORICAL, "as requested", **tally, warnings=_leak(words, positive))
+        return Column(name, CATEGORICAL, "as requested", **tally, warnings=_leak(words, label))
     if len(distinct) <= 1:
         always = f"constant: always {shorten(distinct[0], 20)!r}" if distinct else "empty"
         return Column(name, DROPPED, always, **tally)
@@ -230,7 +231,7 @@ def _categorical(name: str, words: Any, positive: Bools, asked: bool = False) ->
         doubts.append(f"it has {len(distinct)} categories, each of which becomes a column")
     if look_like_numbers(pa.array(sample)).all():
         doubts.append(_FORMATS)
-    doubts += _leak(words, positive)
+    doubts += _leak(words, label)
     return Column(name, CATEGORICAL, f"{len(distinct)} categories", **tally, warnings=doubts)
 
 
@@ -239,19 +240,33 @@ def _dropped(name: str, words: Any, reason: str, doubt: str) -> Column:
     return Column(name, DROPPED, reason, words.null_count, n_distinct, [doubt])
 
 
-def leak_of(values: Floats, positive: Bools) -> list[str]:
-    """Warn of a column that almost alone separates the classes; NaN counts as a value."""
-    if not positive.any() or positive.all() or len(positive) < LEAST_RECORDS:
+def leak_of(values: Floats, label: NDArray[Any], categories: bool = False) -> list[str]:
+    """Warn of a column that almost alone separates the classes, each from each of the others.
+
+    NaN counts as a value. Numbers of `categories` are ordered by the shares of the classes.
+    """
+    classes = np.unique(label)
+    if len(classes) < 2 or len(label) < LEAST_RECORDS:
         return []
-    area = column_auc(values, positive)
-    n_plus = int(positive.sum())
-    return [leak_in_words(area)] if area >= leak_limit(n_plus, len(positive) - n_plus) else []
+    areas = []
+    for first, second in combinations(classes, 2):
+        chosen = (label == first) | (label == second)
+        positive = label[chosen] == second
+        own = _shares(values[chosen], positive) if categories else values[chosen]
+        n_plus = int(positive.sum())
+        areas.append(column_auc(own, positive))
+        if areas[-1] < leak_limit(n_plus, len(positive) - n_plus):
+            return []
+    return [leak_in_words(min(areas))]
 
 
-def _leak(words: Any, positive: Bools) -> list[str]:
-    """Warn of a column of categories, ordered by their share of positives."""
-    codes = pd.factorize(words.to_pandas(), use_na_sentinel=False)[0]
+def _shares(codes: NDArray[Any], positive: Bools) -> Floats:
+    """Share of positives in the category of each record."""
     n = np.bincount(codes)
     # Rare categories separate any classes: they are drawn towards the share of all records.
-    shares = (np.bincount(codes, positive) + 3 * positive.mean()) / (n + 3)
-    return leak_of(shares[codes], positive)
+    return ((np.bincount(codes, positive) + 3 * positive.mean()) / (n + 3))[codes]
+
+
+def _leak(words: Any, label: NDArray[Any]) -> list[str]:
+    """Warn of a column of categories that almost alone separates the classes."""
+    return leak_of(pd.factorize(words.to_pandas(), use_na_sentinel=False)[0], label, True)

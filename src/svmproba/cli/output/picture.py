@@ -13,12 +13,17 @@ from numpy.typing import NDArray
 from svmproba.cli.comparison import LABELS, MethodResult
 from svmproba.evaluation import ReliabilityDisplay
 from svmproba.evaluation._drawing import NEGATIVE_COLOR, POSITIVE_COLOR, tidy, wrapped
+from svmproba.preparation.performance import ClassSummary
 
 
 def draw_comparison(
     results: Sequence[MethodResult], y: NDArray[Any], positive: Any, path: Path
 ) -> None:
-    """Draw the results on the labels `y` of shape (n,) and write the picture."""
+    """Draw the results on the labels `y` of shape (n,) and write the picture.
+
+    Of more than two classes, for which `positive` is None, each is drawn against the rest, all in
+    one diagram.
+    """
     from matplotlib.figure import Figure
 
     n_rows = math.ceil((len(results) + 1) / 4)
@@ -27,9 +32,15 @@ def draw_comparison(
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     _draw_errors(axes[0], results)
     for ax, result in zip(axes[1:], results, strict=False):
+        truth, proba, label = y, result.proba, positive
+        if positive is None:
+            truth, proba = np.ravel(np.unique(y) == y[:, np.newaxis]), proba.ravel()
+            label = True
         display = ReliabilityDisplay.from_predictions(
-            y, result.proba, pos_label=positive, ax=ax, histogram=False
+            truth, proba, pos_label=label, ax=ax, histogram=False
         )
+        if positive is None:
+            ax.set(xlabel="predicted probability of a class", ylabel="observed share of the class")
         legend = display.ax_.get_legend()
         if legend is not None:
             legend.remove()
@@ -41,8 +52,7 @@ def draw_comparison(
 
 def _draw_errors(ax: Any, results: Sequence[MethodResult]) -> None:
     places = np.arange(len(results))[::-1]
-    errors = np.array([result.summary.mse for result in results])
-    spread = np.array([result.summary.mse_se for result in results])
+    errors, spread, name = _errors([result.summary for result in results])
     ours = ["ebb" in result.method for result in results]
     for place, error, se, own in zip(places, errors, spread, ours, strict=True):
         color = POSITIVE_COLOR if own else NEGATIVE_COLOR
@@ -50,6 +60,13 @@ def _draw_errors(ax: Any, results: Sequence[MethodResult]) -> None:
     names = [wrapped(LABELS[result.method], 20) for result in results]
     ax.set_yticks(places, names, fontsize="small")
     ax.set_ylim(-0.6, len(results) - 0.4)
-    ax.set_xlabel("mean squared error ± s.e.")
+    ax.set_xlabel(f"{name} ± s.e.")
     ax.locator_params(axis="x", nbins=4)
     tidy(ax)
+
+
+def _errors(summaries: Sequence[Any]) -> tuple[list[float], list[float], str]:
+    """Errors of the probabilities, their standard errors, and what they are called."""
+    if isinstance(summaries[0], ClassSummary):
+        return [s.brier for s in summaries], [s.brier_se for s in summaries], "Brier score"
+    return [s.mse for s in summaries], [s.mse_se for s in summaries], "mean squared error"

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline
 
 from svmproba.bootstrap.guarantee import in_records
-from svmproba.cli.costs import rule_in_words
+from svmproba.cli.costs import Costs, rule_in_words
 from svmproba.cli.output.doubts import findings_of, limits_of
 from svmproba.cli.output.subgroups import subgroup_rows, subgroups_in_words
 from svmproba.cli.task import Task
@@ -24,21 +24,40 @@ NOT_GUARANTEED = (
 
 def describe(model: Pipeline, task: Task, goal: Goal, target: str) -> dict[str, Any]:
     """Collect what is saved with a model, in types of JSON."""
-    svm, found = model["svm"], figures(model, task, goal)
+    found = figures(model, task, goal)
     return {
-        "target": target,
-        "positive": task.positive,
-        "negative": task.negative,
-        "columns": [column.to_dict() for column in task.plan],
-        "wants_rate": goal.wants_rate,
+        **setting_of(model, task, goal, target),
         "goal": {"tpr": goal.tpr, "tnr": goal.tnr, "guarantee": goal.guarantee},
-        "calibration": goal.calibration,
-        "costs": None if goal.costs is None else goal.costs.to_dict(),
-        "guarantee": in_records(svm.guarantee_),
         "figures": found,
         "limits": limits_of(model, task, found),
         "findings": findings_of(model, task, goal, found),
         "subgroups": subgroup_rows(model, task, goal),
+    }
+
+
+def setting_of(model: Pipeline, task: Task, goal: Goal, target: str) -> dict[str, Any]:
+    """Tell what a model was fitted for, with any number of classes."""
+    return {
+        "target": target,
+        "classes": task.classes,
+        "positive": task.positive,
+        "negative": task.negative,
+        "columns": [column.to_dict() for column in task.plan],
+        "wants_rate": goal.wants_rate,
+        "calibration": goal.calibration,
+        "costs": None if goal.costs is None else goal.costs.to_dict(),
+        "guarantee": in_records(model["svm"].guarantee_),
+    }
+
+
+def sizes_of(model: Pipeline, task: Task) -> dict[str, int]:
+    """Count what a model was made of."""
+    return {
+        "n_records": len(task.kept),
+        "n_held_out": len(task.held_out),
+        "n_features": n_features(model),
+        "n_bootstraps": model["svm"].n_bootstraps,
+        "n_theta": len(model["svm"].thetas_),
     }
 
 
@@ -47,12 +66,8 @@ def figures(model: Pipeline, task: Task, goal: Goal) -> dict[str, Any]:
     svm, kept = model["svm"], task.kept
     positive = task.y[kept] == task.positive
     found: dict[str, Any] = {
-        "n_records": len(kept),
+        **sizes_of(model, task),
         "n_positive": int(positive.sum()),
-        "n_held_out": len(task.held_out),
-        "n_features": n_features(model),
-        "n_bootstraps": svm.n_bootstraps,
-        "n_theta": len(svm.thetas_),
         "tpr": svm.oob_tpr_,
         "tnr": svm.oob_tnr_,
         "accuracy": svm.oob_score_,
@@ -74,7 +89,7 @@ def figures(model: Pipeline, task: Task, goal: Goal) -> dict[str, Any]:
 def _costs(found: dict[str, Any], share: float, goal: Goal) -> dict[str, float]:
     """Mean costs of the decisions, and of deciding positive for all records, or for none."""
     costs = goal.costs
-    assert costs is not None
+    assert isinstance(costs, Costs)
 
     def mean(tpr: float, tnr: float) -> float:
         of_positives = tpr * costs.tp + (1 - tpr) * costs.fn
@@ -91,16 +106,11 @@ def in_words(about: dict[str, Any], threshold: float) -> list[str]:
     """Summarise what `describe` returns in lines of text."""
     found, positive = about["figures"], about["positive"]
     records = f"{found['n_records']:,} records, {found['n_positive']:,} of them {positive!r}"
-    held = f"; {found['n_held_out']:,} more were held out" if found["n_held_out"] else ""
     told, limits = _told(about, found), about["limits"]
     width = max(len(name) for _, name, _, _ in told)
     broad = max(len(_span(key, limits)) for key, *_ in told)
     lines = [
-        f"Fitted on {records}{held}.",
-        f"{found['n_bootstraps']} bags x {found['n_theta']} hyperparameter values, "
-        f"{found['n_features']} features.",
-        "",
-        "Out of bag (records that the SVMs were not fitted on), with 95 % limits:",
+        *head(found, records),
         *(
             f"  {name.ljust(width)}  {value:>7}  {_span(key, limits):<{broad}}  ({why})"
             for key, name, value, why in told
@@ -109,12 +119,29 @@ def in_words(about: dict[str, Any], threshold: float) -> list[str]:
         f"Decision: {rule_in_words(about, threshold)}.",
     ]
     if "mean_cost" in found:
-        every, none = (_money(found[f"mean_cost_all_{c}"]) for c in ("positive", "negative"))
+        every, none = (money(found[f"mean_cost_all_{c}"]) for c in ("positive", "negative"))
         lines.append(
-            f"Mean cost per record: {_money(found['mean_cost'])}; {every} if the decision is "
+            f"Mean cost per record: {money(found['mean_cost'])}; {every} if the decision is "
             f"always {positive!r}, {none} if it never is."
         )
-    lines += subgroups_in_words(about)
+    return [*lines, *subgroups_in_words(about), *tail(about)]
+
+
+def head(found: dict[str, Any], records: str, pairs: str = "") -> list[str]:
+    """First lines of a summary: what was fitted."""
+    held = f"; {found['n_held_out']:,} more were held out" if found["n_held_out"] else ""
+    return [
+        f"Fitted on {records}{held}.",
+        f"{found['n_bootstraps']} bags x {found['n_theta']} hyperparameter values{pairs}, "
+        f"{found['n_features']} features.",
+        "",
+        "Out of bag (records that the SVMs were not fitted on), with 95 % limits:",
+    ]
+
+
+def tail(about: dict[str, Any]) -> list[str]:
+    """Last lines of a summary: warnings, and what is guaranteed."""
+    lines = []
     if about["findings"]:
         texts = (finding["text"] for finding in about["findings"])
         notes = (textwrap.fill(f"- {text}", 90, subsequent_indent="  ") for text in texts)
@@ -127,9 +154,9 @@ def in_words(about: dict[str, Any], threshold: float) -> list[str]:
 def _told(about: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     """Figures: key, name, value, explanation."""
     told = [
-        ("tpr", f"recall of {about['positive']!r}", _percent(found["tpr"]), "true positive rate"),
-        ("tnr", f"recall of {about['negative']!r}", _percent(found["tnr"]), "true negative rate"),
-        ("accuracy", "accuracy", _percent(found["accuracy"]), "share of right decisions"),
+        ("tpr", f"recall of {about['positive']!r}", percent(found["tpr"]), "true positive rate"),
+        ("tnr", f"recall of {about['negative']!r}", percent(found["tnr"]), "true negative rate"),
+        ("accuracy", "accuracy", percent(found["accuracy"]), "share of right decisions"),
     ]
     if "auc" not in found:
         return told
@@ -153,9 +180,11 @@ def _span(key: str, limits: dict[str, list[float]]) -> str:
     return f"{100 * lower:.1f} to {100 * upper:.1f} %"
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
+    """Write a share in per cent."""
     return "unknown" if share is None or np.isnan(share) else f"{100 * share:.1f} %"
 
 
-def _money(amount: float | None) -> str:
+def money(amount: float | None) -> str:
+    """Write a cost."""
     return "unknown" if amount is None or np.isnan(amount) else f"{amount:,.4g}"

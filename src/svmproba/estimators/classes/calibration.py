@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.calls import calls_of, mix_call_shares
@@ -40,8 +41,10 @@ class ClassCalibrator(NamedTuple):
         return self.scaling.predict(couple(1 - of_pairs))
 
 
-def with_class_calibration(ensemble: FittedClasses, calibration: str | None) -> FittedClasses:
-    """Fit links, or take them away; rates and costs are given up."""
+def with_class_calibration(
+    ensemble: FittedClasses, calibration: str | None, classes: NDArray[Any]
+) -> FittedClasses:
+    """Fit links, or take them away; rates and costs are given up. Errors name the `classes`."""
     n_classes = len(ensemble.factors)
     plain = replace(
         ensemble,
@@ -54,7 +57,7 @@ def with_class_calibration(ensemble: FittedClasses, calibration: str | None) -> 
     )
     if calibration is None:
         return plain
-    n_bags = len(ensemble.counts)
+    n_bags, labels = len(ensemble.counts), classes.tolist()
     n_left_out = np.count_nonzero(ensemble.counts == 0, axis=0)
     families = families_of_pairs(ensemble)
     scaled = scaled_oob_scores(ensemble)
@@ -65,7 +68,8 @@ def with_class_calibration(ensemble: FittedClasses, calibration: str | None) -> 
         chosen, positive = pairs[p]
         spreads = ensemble.oob_spreads[p]
         own = OutOfBag(scaled(p)[:, chosen], spreads[:, chosen], positive, n_left_out[chosen])
-        between = " of every pair of classes"
+        first, second = (labels[k] for k in ensemble.members.pairs[p])
+        between = f" of the classes {first!r} and {second!r}"
         link = fit_oob_link(calibration, own, ensemble.weights, families, n_bags, between)
         return link, link_proba(link, ensemble.weights, scaled(p), spreads)
 

@@ -21,13 +21,16 @@ def check_cost_matrix(
     table: Any = cost_matrix
     if hasattr(table, "index") and hasattr(table, "columns"):
         for axis, found in (("rows", list(table.index)), ("columns", list(table.columns))):
-            unknown, missing = set(found) - set(labels), set(labels) - set(found)
-            if unknown or missing or len(found) != len(labels):
-                told = f"unknown {sorted(map(repr, unknown))}" if unknown else "no label twice"
-                told = f"missing {sorted(map(repr, missing))}" if missing else told
+            faults = {
+                "missing": [label for label in labels if label not in found],
+                "unknown": [label for label in found if label not in labels],
+                "more than once": [label for label in labels if found.count(label) > 1],
+            }
+            told = [f"{fault}: {', '.join(map(repr, bad))}" for fault, bad in faults.items() if bad]
+            if told:
                 raise ValueError(
                     f"cost_matrix must have each of the classes {labels!r} once among its {axis}, "
-                    f"got {found!r}: {told}."
+                    f"got {found!r}; {'; '.join(told)}."
                 )
         table = table.loc[labels, labels].to_numpy()
     try:

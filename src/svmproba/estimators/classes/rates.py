@@ -67,6 +67,12 @@ def with_recalls(
 ) -> FittedClasses:
     """Move shifts or factors to where the classes named reach their recalls."""
     labels = classes.tolist()
+    absent = [repr(labels[k]) for k in target.rates if not np.any(judges.label == k)]
+    if absent:
+        raise ValueError(
+            f"The samples that decide on recalls must have every class that is named; there is "
+            f"none of class {', '.join(absent)}."
+        )
     if len(target.rates) == 1:
         ((place, rate),) = target.rates.items()
         found = _neutral(ensemble)
@@ -279,9 +285,10 @@ def _state(target: ClassTarget, rates: dict[Any, float], sizes: dict[Any, int]) 
     )
 
 
-def class_rate_curve(ensemble: FittedClasses, place: int, n_jobs: int | None) -> RateCurve:
-    """Rates of one class against the others at many thresholds, out of bag."""
-    judges = training_judges(ensemble)
+def class_rate_curve(
+    ensemble: FittedClasses, place: int, judges: Judges, n_jobs: int | None
+) -> RateCurve:
+    """Rates of one class against the others at many thresholds, on the samples that judge."""
     positive = judges.label == place
     moved = ensemble.factors if ensemble.is_calibrated else ensemble.shifts
     if ensemble.is_calibrated:

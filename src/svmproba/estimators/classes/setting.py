@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from svmproba.bootstrap.classes.members import (
 from svmproba.bootstrap.fitting.bags import draw_bags
 from svmproba.bootstrap.fitting.members import Family, Members, Training, fit_members
 from svmproba.bootstrap.summaries.votes import tally_block
+from svmproba.estimators._doubts import warn_of_small_classes
 from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.ensemble.setting import (
     THETA,
@@ -37,9 +37,6 @@ from svmproba.estimators.input.training_set import spread_values
 from svmproba.estimators.pairs.samples import Samples, encode_samples
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.runtime.devices import resolve_device
-
-#: Samples of a class below which its rates and probabilities are rough, and a warning says so.
-FEW = 5
 
 
 class ClassSetting(NamedTuple):
@@ -126,7 +123,7 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     families = cross_families(estimator, samples, weights)
     rng = as_generator(estimator.random_state)
     names = samples.classes.tolist()
-    codes = groups_of(samples.label, checked.groups, samples.present)
+    codes = groups_of(samples.label, checked.groups, samples.present, names)
     counts, n_redraws = draw_bags(estimator.n_bootstraps, samples.label, rng, codes, classes=names)
     n_bags = passes * len(samples.pairs) * len(families) * len(counts)
     metadata = {"sample_weight": checked.sample_weight}
@@ -166,14 +163,7 @@ def check_sizes_of_classes(classes: NDArray[Any], sizes: Ints) -> None:
             f"Every class needs at least 2 samples, one for a bag and one to be left out of it; "
             f"y has 1 of class {', '.join(single)}."
         )
-    few = [f"{names[k]!r} ({sizes[k]})" for k in np.flatnonzero(sizes < FEW)]
-    if few:
-        warnings.warn(
-            f"Classes with fewer than {FEW} samples: {', '.join(few)}. Their recall and their "
-            f"probabilities are rough.",
-            UserWarning,
-            stacklevel=6,
-        )
+    warn_of_small_classes(classes, sizes, stacklevel=6)
 
 
 def class_thetas(families: list[Family], Cs: NDArray[np.float64]) -> NDArray[Any]:

@@ -75,7 +75,8 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             labels = self.classes_.tolist()
             if label not in labels:
                 raise ValueError(f"label must be one of the classes {labels!r}, got {label!r}.")
-            return class_rate_curve(several, labels.index(label), self.n_jobs)
+            judges = training_judges(several)
+            return class_rate_curve(several, labels.index(label), judges, self.n_jobs)
         if label is not None and label != self.pos_label_:
             raise ValueError(
                 f"label must be None or the class of interest {self.pos_label_!r} with two "
@@ -102,7 +103,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         check_is_fitted(self, "ensemble_")
         check_calibration(calibration)
         if (several := self._several) is not None:
-            other = self._with(with_class_calibration(several, calibration))
+            other = self._with(with_class_calibration(several, calibration, self.classes_))
         else:
             other = self._with(with_calibration(self.ensemble_, calibration))
         other.calibration = calibration

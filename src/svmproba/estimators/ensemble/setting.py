@@ -173,8 +173,9 @@ def set_up(estimator: Any, checked: Checked, passes: int = 1) -> Setting:
     n_plus = int(data.positive.sum())
     families = make_families(estimator, data, (len(data.positive) - n_plus, n_plus))
     rng = as_generator(estimator.random_state)
-    codes = groups_of(data.positive, groups, data.present)
-    counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng, codes)
+    names = data.classes[[1 - data.plus, data.plus]].tolist()
+    codes = groups_of(data.positive, groups, data.present, names)
+    counts, n_redraws = draw_bags(estimator.n_bootstraps, data.positive, rng, codes, classes=names)
     n_bags, metadata = passes * len(families) * len(counts), {"sample_weight": sample_weight}
     progress = FitProgress(estimator, n_bags, X=rows, y=labels, metadata=metadata)
     weighing = (data.positive, data.weight, n_components)
@@ -183,14 +184,20 @@ def set_up(estimator: Any, checked: Checked, passes: int = 1) -> Setting:
 
 
 def groups_of(
-    label: NDArray[Any], groups: NDArray[np.int64] | None, present: NDArray[np.intp] | None
+    label: NDArray[Any],
+    groups: NDArray[np.int64] | None,
+    present: NDArray[np.intp] | None,
+    classes: Sequence[Any],
 ) -> NDArray[np.int64] | None:
-    """Numbers of the groups of the samples that have a weight; None without groups."""
+    """Numbers of the groups of the samples that have a weight; None without groups.
+
+    Labels are places among `classes`, which an error names.
+    """
     if groups is None:
         return None
     codes = groups if present is None else groups[present]
     codes = np.unique(codes, return_inverse=True)[1]
-    check_classes_of_groups(codes, label)
+    check_classes_of_groups(codes, label, classes)
     return codes
 
 

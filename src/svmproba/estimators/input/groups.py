@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,19 @@ def check_groups(groups: Any, n: int) -> NDArray[np.int64] | None:
     return np.asarray(codes, dtype=np.int64)
 
 
-def check_classes_of_groups(groups: NDArray[np.int64], label: NDArray[Any]) -> None:
-    """Refuse a class in one group alone: no bag could have it and leave some of it out."""
+def check_classes_of_groups(
+    groups: NDArray[np.int64], label: NDArray[Any], classes: Sequence[Any]
+) -> None:
+    """Refuse a class in one group alone: no bag could have it and leave some of it out.
+
+    Labels (n,) are bools, or places among `classes`.
+    """
     for value in np.unique(label):
         if len(np.unique(groups[label == value])) < 2:
             raise ValueError(
                 f"groups must spread every class over two groups or more, one for a bag and one "
-                f"to be left out of it; all {np.sum(label == value)} samples of one are in one."
+                f"to be left out of it; all {np.sum(label == value)} samples of class "
+                f"{classes[int(value)]!r} are in one."
             )
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Floats
 from svmproba.estimators._costs import DecisionMixin
+from svmproba.estimators._doubts import warn_of_small_classes
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.input.parameters import check_grid_parameters, check_integer
 from svmproba.estimators.input.samples import check_records
@@ -59,6 +60,8 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, DocLinkMixin, BaseEstimator, A
         samples = encode_samples(
             X, y, sample_weight, class_weight, self.pos_label, pairwise=pairwise
         )
+        if len(samples.classes) > 2:
+            warn_of_small_classes(samples.classes, np.bincount(samples.label), stacklevel=3)
         self.classes_, self._pairs = samples.classes, samples.pairs
         self._present = None if len(samples.present) == samples.n_given else samples.present
         self.proba_threshold_, self.costs_ = 0.5, None

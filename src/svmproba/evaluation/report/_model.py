@@ -25,18 +25,19 @@ def class_names(ensemble: Any, about: Mapping[str, Any]) -> dict[str, str]:
     """Names of the classes, the records and the target, for readers."""
     labels = ensemble.classes_.tolist()
     target = about.get("target")
-
-    def name(label: Any) -> str:
-        if isinstance(label, str) and (target is None or label.lower() not in BARE_LABELS):
-            return label
-        return f"class {label}" if target is None else f"{target} = {label}"
-
     return {
-        "positive": name(labels[ensemble._plus]),
-        "negative": name(labels[1 - ensemble._plus]),
+        "positive": label_name(labels[ensemble._plus], target),
+        "negative": label_name(labels[1 - ensemble._plus], target),
         "records": str(about.get("records") or "records"),
         "target": "" if target is None else str(target),
     }
+
+
+def label_name(label: Any, target: Any) -> str:
+    """Name of a class: its label, if that says enough without the target."""
+    if isinstance(label, str) and (target is None or label.lower() not in BARE_LABELS):
+        return label
+    return f"class {label}" if target is None else f"{target} = {label}"
 
 
 def drivers(model: Any, records: Records) -> dict[str, Any] | None:
@@ -81,7 +82,7 @@ def _column_spread(rows: Any) -> Floats:
 def facts(model: Any) -> list[tuple[str, str]]:
     """List settings and size of the model, as names and values."""
     ensemble = ensemble_of(model)
-    n_theta, n_bags = ensemble.intercept_.shape
+    n_bags = ensemble.intercept_.shape[-1]
     C, gamma = ensemble.thetas_["C"], ensemble.thetas_["gamma"]
     gaps = ensemble.duality_gap_[np.isfinite(ensemble.duality_gap_)]
     columns = f"{ensemble.n_features_in_}"
@@ -92,7 +93,7 @@ def facts(model: Any) -> list[tuple[str, str]]:
         ("Trained on", in_records(training_size(ensemble))),
         ("Columns", columns),
         ("Bags", f"{n_bags}"),
-        ("SVMs", f"{n_theta * n_bags}"),
+        ("SVMs", f"{ensemble.intercept_.size}"),
         ("Kernel", " and ".join(dict.fromkeys(ensemble.thetas_["kernel"].tolist()))),
         ("C", _range(np.unique(C))),
     ]
@@ -100,7 +101,9 @@ def facts(model: Any) -> list[tuple[str, str]]:
         found.append(("gamma", _range(np.unique(gamma))))
     class_weight = np.unique(ensemble.thetas_["class_weight"])
     if len(class_weight) > 1 or class_weight[0] != 1:
-        found.append(("Weight of the class of interest", _range(class_weight)))
+        of_two = len(ensemble.classes_) == 2
+        what = "class of interest" if of_two else "class of largest weight by the smallest"
+        found.append((f"Weight of the {what}", _range(class_weight)))
     found += [
         ("Most reliable C", f"{C[np.argmax(ensemble.reliability_)]:.4g}"),
         ("Hyperparameters weighted by", f"out-of-bag {ensemble.reliability}".replace("_", " ")),
@@ -124,5 +127,12 @@ def _range(values: Floats) -> str:
 def _link_name(ensemble: Any) -> str:
     if not is_calibrated(ensemble):
         return "vote shares, not calibrated"
-    name = type(ensemble.calibrator_).__name__
+    link = ensemble.calibrator_
+    if len(ensemble.classes_) > 2:
+        scaling = link.scaling.kind_
+        return (
+            f"calibrated on out-of-bag scores ({type(link.links[0]).__name__} for each pair of "
+            f"classes, coupled; scaling: {scaling})"
+        )
+    name = type(link).__name__
     return f"calibrated on out-of-bag scores ({name})"

@@ -15,8 +15,10 @@ from numpy.typing import ArrayLike
 
 from svmproba._files import write_whole
 from svmproba.bootstrap.fitted import NO_GUARANTEE
+from svmproba.evaluation.report._class_figures import class_figures
 from svmproba.evaluation.report._figures import report_figures
 from svmproba.evaluation.report._formats import FORMATS
+from svmproba.evaluation.report._records import ensemble_of
 
 #: Figures that the script of the page reads.
 LIVE = ("names", "n_plus", "n_minus", "present", "steps", "histogram", "costs")
@@ -43,6 +45,10 @@ def report_html(
     computed here, none by the page. Training records among the given ones are recognised and
     predicted by the bags that left them out.
 
+    With more than two classes the page shows the counts, the recalls and precisions, the table of
+    true and called classes, the errors of the probabilities and the reliability of each class
+    against the rest; it has no slider, and `by` must be None.
+
     Parameters
     ----------
     model : BootstrapSVC, ThresholdBootstrapSVC or ConstrainedBootstrapSVC, fitted
@@ -50,7 +56,7 @@ def report_html(
     X : table of shape (n, n_features)
         Records, preferably new to the model. For a pipeline, its raw input.
     y : array-like of shape (n,)
-        Their labels, both classes.
+        Their labels; of a model of two classes, both of them.
     about : mapping, default=None
         What is known beyond the model: ``"costs"``, a mapping with ``"fn"`` and ``"fp"``, the
         cost of a missed record of the class of interest and of a false alarm (``"tp"`` and
@@ -83,8 +89,12 @@ def report_html(
     from svmproba import __version__
 
     environment = _environment()
+    if len(ensemble_of(model).classes_) > 2:
+        if by is not None:
+            raise ValueError("by needs two classes: subgroups are shown by the rates of a class.")
+        return _page_of_classes(class_figures(model, X, y, about), title)
     figures = report_figures(model, X, y, about, by)
-    names, today = figures["names"], datetime.date.today()
+    names = figures["names"]
     # All three are ours, or escaped below: no text of the user goes in as it is.
     css, script = (_trusted(environment, name) for name in ("report.css", "report.js"))
     digest = hashlib.sha256(script.encode()).digest()
@@ -97,9 +107,34 @@ def report_html(
         script_hash=f"sha256-{base64.b64encode(digest).decode()}",
         payload=_payload({name: figures[name] for name in LIVE}),
         version=__version__,
-        date=f"{today.day} {today:%B %Y}",
+        date=_today(),
     )
     return page
+
+
+def _page_of_classes(figures: dict[str, Any], title: str | None) -> str:
+    """Write the page about more than two classes."""
+    from svmproba import __version__
+
+    environment = _environment()
+    page: str = environment.get_template("classes.html").render(
+        **figures,
+        guaranteed=_is_guaranteed(figures),
+        title=title or f"Predicting {figures['target'] or 'classes'}",
+        css=_trusted(environment, "report.css"),
+        version=__version__,
+        date=_today(),
+    )
+    return page
+
+
+def _today() -> str:
+    today = datetime.date.today()
+    return f"{today.day} {today:%B %Y}"
+
+
+def _is_guaranteed(figures: dict[str, Any]) -> bool:
+    return not figures["guarantee"].startswith(NO_GUARANTEE.partition(":")[0])
 
 
 def write_report(
@@ -190,7 +225,7 @@ def _derived(figures: dict[str, Any]) -> dict[str, Any]:
     drivers = figures["drivers"]["rows"] if figures["drivers"] else []
     reach = [max(abs(row["lower"]), abs(row["upper"])) for row in drivers]
     return {
-        "guaranteed": not figures["guarantee"].startswith(NO_GUARANTEE.partition(":")[0]),
+        "guaranteed": _is_guaranteed(figures),
         "present_cost": own,
         "none_cost": cost(0, 0),
         "all_cost": cost(n_plus, n_minus),
