@@ -14,7 +14,7 @@ C is the paper's, for \|w\|^2 + C sum of slacks; ours is half of it, and so are 
 
     python benchmarks/constrained_race.py --csv out/constrained.csv
     python benchmarks/constrained_race.py --csv out/constrained.csv --only ours --data german
-    python benchmarks/constrained_race.py --csv out/subgroups.csv --by --floors 0.7 0.9 --bags 0
+    python benchmarks/constrained_race.py --csv out/floors.csv --by --floors 0.7 0.9 --bags 0
 
 A run with the same ``--csv`` goes on where the last one ended. How the numbers are meant: see
 README.md beside this file.
