@@ -168,3 +168,22 @@ def test_a_clash_of_subgroups_is_proven():
     assert found.status == "infeasible"
     fit = fit_constrained(rows, signs, np.ones((1, 6)), [1.0], np.ones((1, 2)), sets=sets)
     assert fit.status[0, 0, 0] == IMPOSSIBLE
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_only_what_no_floor_needs_is_released(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 15))
+    sets, weight = rng.random((3, n)) < 0.6, rng.integers(1, 4, n).astype(float)
+    held, excess = rng.random(n) < 0.7, rng.normal(size=n)
+    need = np.floor(rng.random(3) * (sets @ (weight * held)))
+    found = penalties._released(held, excess, sets, weight, need)
+    kept = held if found is None else found
+    assert not np.any(kept & ~held)
+    assert np.all(excess[held & ~kept] > 0)
+    assert np.all(sets @ (weight * kept) >= need)
+    for i in np.flatnonzero(kept & (excess > 0)):  # each of these is needed
+        fewer = kept & (np.arange(n) != i)
+        assert np.any((sets @ (weight * fewer) < need) & (need > 0) & sets[:, i])
+    assert (found is None) == np.array_equal(kept, held)

@@ -24,6 +24,8 @@ from svmproba.solvers.problem import Problem, certify
 
 #: Relative gap of a solution. Rounds of penalties, and the slack at which a choice is made hard.
 _TOL, _ROUNDS, _NEARLY = 1e-3, 12, 1e-2
+#: Rounds in which records are released that floors of overlapping sets do not need.
+_RELEASES = 8
 #: Entries of a table beyond which it is large: exact paths would take minutes for one problem.
 _LARGE = 400_000
 
@@ -188,4 +190,30 @@ def _candidates(
     bounds = np.where(chosen, np.inf, C * weight)
     point, alphas = _solve(work, bounds, point)
     below = max(below, _bound(work, bounds, point, alphas)) if every else 0.0
-    return [*found, point], below, (chosen, point)
+    found.append(point)
+    overlap = work.sets[need > 0.0].sum(axis=0).max(initial=0) > 1
+    for _ in range(_RELEASES if overlap else 0):
+        lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
+        kept = _released(chosen | (lead >= 0.0), alphas - C * weight, work.sets, weight, need)
+        if kept is None:
+            break
+        chosen = kept
+        point, alphas = _solve(work, np.where(chosen, np.inf, C * weight), point)
+        found.append(point)
+    return found, below, (chosen, point)
+
+
+def _released(held: Any, excess: Floats, sets: Bools, weight: Floats, need: Floats) -> Any:
+    """Release records that no floor needs, the costliest first; None if there are none.
+
+    The choice of overlapping sets may serve one set by the way and so more than it needs.
+    """
+    sets, kept = sets[need > 0.0], held.copy()
+    spare = sets @ (weight * held) - need[need > 0.0]
+    for i in np.argsort(-excess):
+        if excess[i] <= 0.0:
+            break
+        if held[i] and np.all(spare[sets[:, i]] >= weight[i]):
+            kept[i] = False
+            spare[sets[:, i]] -= weight[i]
+    return kept if kept.sum() < held.sum() else None
