@@ -272,11 +272,12 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
     def _solve(
         self, table: Rows, signs: Floats, weight: Floats, floors: list[Floor], seed: int
     ) -> Constrained:
-        sets = np.array([floor.members for floor in floors]).reshape(len(floors), len(signs))
+        sets = np.array([floor.members for floor in floors], dtype=np.bool_)
+        sets = sets.reshape(len(floors), len(signs))  # also without floors
         need = mass_in_sets(sets, weight, np.array([floor.share for floor in floors]))
         shared: dict[str, Any] = {
             "need": need,
-            "sets": sets.astype(np.bool_),
+            "sets": sets,
             "weight": weight,
             "seed": seed,
             "effort": self.effort,
