@@ -89,7 +89,8 @@ default="linear"
         everywhere, but are not the same to the last digit. Predictions may be made elsewhere than
         the fit, after ``set_params(device=...)``. Fitted on the CPU in any case: wide rows (400
         columns and more, unless of an exact kernel), the members of ``resample="blb"``, and those
-        with floors up to 400 000 numbers a bag, which the search on the CPU fits better.""",
+        with floors up to 400 000 numbers a bag, which the search on the CPU fits better, or with
+        floors in subgroups.""",
     "n_jobs": """int or None, default=None
         Number of jobs, as in joblib. The result does not depend on it.""",
     "random_state": """int, RandomState instance or None, default=None
