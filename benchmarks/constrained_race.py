@@ -7,10 +7,14 @@ SCIP gets the same problem by special ordered sets, as ``solver="scip"`` states 
 solution to start from, which it would otherwise be given. One thread, CPU seconds for both.
 All objectives are those of strictly feasible points: what SCIP returns is polished too.
 
+With ``--by`` the tables are german, 1000 records of adult, and heart with the same floor under the
+true positive rate of every subgroup: by sex, race or age.
+
 C is the paper's, for \|w\|^2 + C sum of slacks; ours is half of it, and so are the objectives.
 
     python benchmarks/constrained_race.py --csv out/constrained.csv
     python benchmarks/constrained_race.py --csv out/constrained.csv --only ours --data german
+    python benchmarks/constrained_race.py --csv out/floors.csv --by --floors 0.7 0.9 --bags 0
 
 A run with the same ``--csv`` goes on where the last one ended. How the numbers are meant: see
 README.md beside this file.
@@ -33,12 +37,23 @@ import numpy as np
 from _common import machine
 from _data import Floats, data_folder, paper_table
 from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.model_selection import train_test_split
 
+from svmproba.paper.data.datasets import load_dataset
+from svmproba.preparation.preprocessing import make_preprocessor
 from svmproba.solvers.constrained import mip
-from svmproba.solvers.constrained.feasible_point import needed_mass, polish
+from svmproba.solvers.constrained.feasible_point import (
+    class_sets,
+    mass_in_sets,
+    needed_mass,
+    polish,
+)
 from svmproba.solvers.constrained.single import Constrained, solve_constrained
 
 DATA = ("wisconsin", "german", "overlap300", "overlap900")
+#: Tables with floors in subgroups.
+BY = ("german by sex", "german by age", "adult by sex", "adult by race", "heart by age")
+N_ADULT = 1000
 CS = (2.0**-5, 1.0, 2.0**5)
 FLOORS = (0.5, 0.7, 0.9, 0.97, 1.0)
 #: Ours: effort and bound.
@@ -72,8 +87,31 @@ def standardised(X: Floats) -> Floats:
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def load(name: str) -> tuple[Floats, Floats]:
-    """Return rows and signs of a table."""
+def load(name: str) -> tuple[Floats, Floats, Any]:
+    """Return rows and signs of a table, and the sets of records that have the floor."""
+    if name in BY:
+        return load_subgroups(*name.split(" by "))
+    rows, signs = load_whole(name)
+    return rows, signs, class_sets(signs)[:1]
+
+
+def load_subgroups(name: str, column: str) -> tuple[Floats, Floats, Any]:
+    """Return rows and signs of a table, and the positive records of every subgroup."""
+    X, y = load_dataset(name, data_folder())
+    if name == "adult":
+        X, _, y, _ = train_test_split(X, y, train_size=N_ADULT, stratify=y, random_state=0)
+    if column == "age":
+        by = np.digitize(X["age"], {"german": [30, 45], "heart": [50, 58]}[name])
+    elif name == "german":
+        by = X["personal_status_sex"].astype(str).isin(["A92", "A95"]).to_numpy()
+    else:
+        by = X[column].astype(str).str.strip().to_numpy().astype(str)
+        by = np.where(np.isin(by, ["Male", "Female", "White", "Black"]), by, "other")
+    rows = np.ascontiguousarray(make_preprocessor(X).fit_transform(X), dtype=float)
+    return rows, np.where(y == 1, 1.0, -1.0), (by == np.unique(by)[:, None]) & (y == 1)
+
+
+def load_whole(name: str) -> tuple[Floats, Floats]:
     if name == "german":
         X, y = paper_table("german")
         return np.ascontiguousarray(X, dtype=float), np.where(y == 1, 1.0, -1.0)
@@ -99,7 +137,7 @@ def multiplicities(n: int, bag: int) -> Floats:
 
 
 def scip(
-    rows: Floats, signs: Floats, C: float, need: Floats, weight: Floats, time_limit: float
+    rows: Floats, signs: Floats, C: float, need: Floats, sets: Any, weight: Floats, seconds: float
 ) -> Constrained:
     """Let SCIP solve an instance without our start; its limit is in CPU seconds."""
     import pyscipopt
@@ -111,11 +149,11 @@ def scip(
 
     module = SimpleNamespace(Model=with_cpu_clock, quicksum=pyscipopt.quicksum)
     nothing = Constrained(None, np.nan, np.inf, 0.0, "no_feasible_point_found", None, 0)
-    model = mip._model(rows, signs, C, need, weight, nothing, None, time_limit)
+    model = mip._model(rows, signs, C, need, sets, weight, nothing, None, seconds)
     outcome = mip._scip(module, model)
     if outcome.coef is None:
         return nothing._replace(bound=outcome.bound)
-    polished = polish(rows, signs, weight, C, need, outcome.coef)
+    polished = polish(rows, signs, weight, C, need, outcome.coef, sets)
     if polished is None:
         return nothing._replace(bound=outcome.bound)
     coef, intercept, value = polished
@@ -125,16 +163,16 @@ def scip(
 
 def run(instance: Instance, solver: str, time_limit: float) -> dict[str, Any]:
     """Solve an instance; returns its record."""
-    rows, signs = load(instance.data)
+    rows, signs, sets = load(instance.data)
     weight = multiplicities(len(signs), instance.bag)
-    need, C = needed_mass(signs, weight, min_tpr=instance.floor), instance.C / 2
+    C, need = instance.C / 2, mass_in_sets(sets, weight, np.full(len(sets), instance.floor))
     start = time.process_time()
     if solver == "scip":
-        found = scip(rows, signs, C, need, weight, time_limit)
+        found = scip(rows, signs, C, need, sets, weight, time_limit)
     else:
         effort, bound = OURS[solver]
         found = solve_constrained(
-            rows, signs, C, need=need, weight=weight, effort=effort, bound=bound
+            rows, signs, C, need=need, sets=sets, weight=weight, effort=effort, bound=bound
         )
     seconds = time.process_time() - start
     values = (solver, found.objective, found.bound, seconds, found.status)
@@ -185,7 +223,7 @@ def by_instance(records: Iterable[dict[str, Any]]) -> dict[Instance, Solved]:
     for r in records:
         key = Instance(r["data"], r["bag"], r["C"], r["floor"])
         groups.setdefault(key, {})[r["solver"]] = r
-    return dict(sorted(groups.items(), key=lambda x: (DATA.index(x[0].data), *x[0][1:])))
+    return dict(sorted(groups.items(), key=lambda x: ((*DATA, *BY).index(x[0].data), *x[0][1:])))
 
 
 def excess(solved: Solved, solver: str) -> float:
@@ -240,7 +278,7 @@ def summary(groups: dict[Instance, Solved]) -> Iterator[str]:
                 f"(worst {100 * ratio.max():+.3f} %, best {100 * ratio.min():+.0f} %)."
             )
     for s in ("scip", *OURS):
-        for name in DATA:
+        for name in (*DATA, *BY):
             mine = [g for key, g in groups.items() if key.data == name and s in g]
             if not mine:
                 continue
@@ -260,17 +298,24 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--csv", type=Path, default=Path("out/constrained.csv"),
         help="results, continued where the file exists (default: out/constrained.csv)")  # fmt: skip
-    add("--only", choices=("scip", "ours"), help="run only these")
-    add("--data", nargs="+", default=DATA, choices=DATA, metavar="NAME",
-        help=f"tables (default: {' '.join(DATA)})")  # fmt: skip
+    add("--only", nargs="+", choices=("scip", "ours", *OURS), help="run only these")
+    add("--by", action="store_true", help="floors in subgroups")
+    add("--data", nargs="+", choices=(*DATA, *BY), metavar="NAME",
+        help=f"tables (default: {', '.join(DATA)}; with --by: {', '.join(BY)})")  # fmt: skip
+    add("--bags", nargs="+", type=int, choices=(0, 1), default=(0, 1),
+        help="0: whole tables, 1: bootstrapped ones (default: both)")  # fmt: skip
+    add("--Cs", nargs="+", type=float, default=CS, metavar="C", help="values of C")
+    add("--floors", nargs="+", type=float, default=FLOORS, metavar="FLOOR", help="floors")
     add("--time-limit", type=float, default=60.0, help="CPU seconds for SCIP (default: 60)")
     options = parser.parse_args(arguments)
     if options.time_limit <= 0.0:
         parser.error(f"--time-limit must be positive, got {options.time_limit:g}")
-    if options.only != "ours" and importlib.util.find_spec("pyscipopt") is None:
+    options.data = options.data or (BY if options.by else DATA)
+    options.only = options.only or ["scip", "ours"]
+    if "scip" in options.only and importlib.util.find_spec("pyscipopt") is None:
         parser.error('SCIP needs a package: pip install "svmproba[exact]"; or --only ours')
-    if "german" in options.data and data_folder() is None:
-        parser.error("german needs its file: set SVMPROBA_DATA to its folder, or leave it out")
+    if data_folder() is None and {"german", *BY} & set(options.data):
+        parser.error("german, adult and heart need files: set SVMPROBA_DATA to their folder")
     return options
 
 
@@ -278,8 +323,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     done = {(Instance(r["data"], r["bag"], r["C"], r["floor"]), r["solver"])
             for r in read(options.csv)}  # fmt: skip
-    solvers = {"scip": ["scip"], "ours": [*OURS]}.get(options.only, ["scip", *OURS])
-    instances = [Instance(*x) for x in itertools.product(options.data, (0, 1), CS, FLOORS)]
+    solvers = [
+        s for s in ("scip", *OURS) if s in options.only or (s in OURS and "ours" in options.only)
+    ]
+    tasks = itertools.product(options.data, options.bags, options.Cs, options.floors)
+    instances = [Instance(*x) for x in tasks]
     left = [x for x in itertools.product(solvers, instances) if x[::-1] not in done]
     if any(solver in OURS for solver, _ in left):
         warm_up()

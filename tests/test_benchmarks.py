@@ -223,6 +223,20 @@ def test_constrained_race_goes_on_where_it_was_stopped(tmp_path):
     assert row.split(" | ")[5:11] == ["2", "12", "0.500", "5", "14", "0.500"]
 
 
+@pytest.mark.usefixtures("data_dir")
+def test_constrained_race_with_subgroups(tmp_path):
+    path = tmp_path / "floors.csv"
+    options = ["--by", "--data", "heart by age", "german by sex", "--only", "fast", "--bags", "0"]
+    options += ["--Cs", "1", "--floors", "0.5", "0.9", "--csv", path]
+    done = run_race(*options, script="constrained_race.py")
+    assert done.returncode == 0, done.stderr
+    records = read_csv(path)
+    assert [r["data"] for r in records] == ["heart by age"] * 2 + ["german by sex"] * 2
+    low, high = (float(r["objective"]) for r in records[:2])
+    assert low < high
+    assert all(0 < float(r["bound"]) <= float(r["objective"]) for r in records)
+
+
 def test_constrained_race_arguments(tmp_path):
     done = run_race("--time-limit", "0", "--data", "wisconsin", script="constrained_race.py")
     assert done.returncode == 2

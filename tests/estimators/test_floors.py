@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from svmproba.estimators._floors import clash_message, margin_rates, scale_advice
+from svmproba.estimators.input.subgroup_floors import Floor
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -32,7 +33,7 @@ def test_the_best_floor_beside_the_others(status, told):
     """Of two equal samples with opposite labels, one is on the wrong side."""
     table = np.array([[-1.0], [0.0], [0.0], [1.0]])
     signs = np.array([-1.0, -1.0, 1.0, 1.0])
-    floors = {"min_tnr": 1.0, "min_tpr": 0.9}
+    floors = [Floor("min_tnr", 1.0, signs < 0), Floor("min_tpr", 0.9, signs > 0)]
     said = clash_message(table, signs, 1.0, np.ones(4), floors, 0, status)
     assert told in said
     assert "min_tnr=1 and min_tpr=0.9" in said

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmproba._sklearn_compat import with_callbacks
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitting.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
-from svmproba.estimators._floors import FLOORS, check_floor
+from svmproba.estimators._floors import check_floor
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.floors import (
     ClassFloorFit,
@@ -25,6 +26,13 @@ from svmproba.estimators.classes.floors import (
 from svmproba.estimators.classes.setting import set_up_classes
 from svmproba.estimators.ensemble.setting import Checked, set_up
 from svmproba.estimators.input.parameters import check_option, stores_parameters
+from svmproba.estimators.input.subgroup_floors import (
+    FLOORS,
+    Floor,
+    members_of,
+    read_floors,
+    refuse_unused,
+)
 from svmproba.solvers.constrained.single import EFFORT
 
 
@@ -50,7 +58,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         Floors under the recalls of classes by their names, for any number of classes. With K
         classes, a floor :math:`\lambda` of a class becomes one of :math:`1-(1-\lambda)/(K-1)` in
         each of its pairs: sufficient for a recall of :math:`\lambda` in the bag, not necessary, and
-        ``bag_recalls_`` tells what is reached. The three floors above are for two classes.
+        ``bag_recalls_`` tells what is reached. The other floors are for two classes.
+    {floors}
     effort : {"fast", "default", "thorough"}, default="default"
         Convex problems that the search may solve for one member.
     {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
@@ -108,6 +117,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         min_tnr: float | None = None,
         min_accuracy: float | None = None,
         min_recall: dict[Any, float] | None = None,
+        floors: Any = None,
         effort: str = "default",
         Cs: ArrayLike | None = None,
         kernel: str = "linear",
@@ -134,6 +144,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        by: Any = None,
     ) -> ConstrainedBootstrapSVC:
         """Fit all members and weigh the hyperparameter values.
 
@@ -143,24 +154,25 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         sample_weight : array-like, shape (n_samples,), optional
             Multiplicity of each sample in the price and in the rates of a bag; a sample of weight
             0 counts as absent.
-        {groups}
+        {groups, by/floors}
 
         Returns
         -------
         self : ConstrainedBootstrapSVC
             Fitted estimator.
         """
-        floors = {name: getattr(self, name) for name in WISHES}
-        self._fit_floors([self], [floors], X, y, sample_weight, groups)
+        wish = {name: getattr(self, name) for name in WISHES}
+        self._fit_floors([self], [wish], X, y, sample_weight, groups, by)
         return self
 
     def fit_floors(
         self,
         X: ArrayLike,
         y: ArrayLike,
-        floors: Iterable[Mapping[str, float]],
+        floors: Iterable[Mapping[str, Any]],
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        by: Any = None,
     ) -> list[ConstrainedBootstrapSVC]:
         """Fit one model for each of several floors at once, on the same bags.
 
@@ -168,11 +180,11 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
         Parameters
         ----------
-        X, y, sample_weight, groups
+        X, y, sample_weight, groups, by
             As in `fit`.
         floors : iterable of dict
-            Floors ``min_tpr``, ``min_tnr``, ``min_accuracy``, ``min_recall`` of each model, best in
-            increasing order, such as ``[{"min_tpr": 0.5}, {"min_tpr": 0.9}]``.
+            Floors ``min_tpr``, ``min_tnr``, ``min_accuracy``, ``min_recall``, ``floors`` of each
+            model, best in increasing order, such as ``[{"min_tpr": 0.5}, {"min_tpr": 0.9}]``.
 
         Returns
         -------
@@ -188,7 +200,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             models.append(copy.copy(self).set_params(**({name: None for name in WISHES} | wish)))
         if not models:
             raise ValueError("floors must name at least one floor.")
-        self._fit_floors(models, wishes, X, y, sample_weight, groups)
+        self._fit_floors(models, wishes, X, y, sample_weight, groups, by)
         return models
 
     def _fit_floors(
@@ -199,22 +211,27 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None,
+        by: Any,
     ) -> None:
         check_option("effort", self.effort, tuple(EFFORT))
         checked = models[0]._check_input(X, y, sample_weight, groups)
         if checked.n_classes > 2:
-            self._fit_class_floors(models, wishes, checked)
+            self._fit_class_floors(models, wishes, checked, by)
             return
         setting = set_up(models[0], checked, passes=2)
         fixed = (setting.data.classes, setting.data.plus)
         wishes = [floors_of_two(wish, *fixed) for wish in wishes]
-        floors = [[check_floor(name, wish.get(name)) for name in FLOORS] for wish in wishes]
+        refuse_unused(by, [wish.get("floors") for wish in wishes])
+        samples = (setting.data.positive, setting.data.present, setting.data.n_given)
+        floors = [_floors_of(wish, by, *samples) for wish in wishes]
+        shares, sets = _joined(floors, setting.data.positive)
         rng = setting.options["kernel"]["rng"]
         fits = fit_constrained_members(
             setting.data.X,
             setting.data.positive,
             setting.counts,
-            floors=np.array(floors),
+            floors=shares,
+            sets=sets,
             effort=self.effort,
             # A child: the bags and landmarks are those of `BootstrapSVC` with the same state.
             seed=int(rng.spawn(1)[0].integers(2**31)),
@@ -224,8 +241,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         for model, floor, fit in zip(models, floors, fits, strict=True):
             model.__dict__.update(seen)
             model._settle(setting, fit.members, fit.training)
-            model._note_quality(fit)
-            if not any(floor):
+            model._note_quality(fit, floor)
+            if not any(share for _, share, _ in floor):
                 warn_of_gaps(model.duality_gap_, model.tol, stacklevel=4)
             warn_of_bags(model.ensemble_, model.reliability)
         setting.progress.finish()
@@ -235,10 +252,11 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         models: list[ConstrainedBootstrapSVC],
         wishes: list[dict[str, Any]],
         checked: Checked,
+        by: Any,
     ) -> None:
         """Fit more than two classes."""
-        for name in FLOORS:
-            if any(wish.get(name) is not None for wish in wishes):
+        for name in (*FLOORS, "floors", "by"):
+            if any({**wish, "by": by}.get(name) is not None for wish in wishes):
                 raise ValueError(
                     f"{name} needs two classes, got {checked.n_classes}: give "
                     f"min_recall={{class: rate}}."
@@ -264,7 +282,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
                 model.summary_ += f" Recalls of the members on their bags: {', '.join(reached)}."
         setting.progress.finish()
 
-    def _note_quality(self, fit: FloorFit | ClassFloorFit) -> None:
+    def _note_quality(self, fit: FloorFit | ClassFloorFit, floors: Sequence[Floor] = ()) -> None:
         self.proven_, self.replaced_ = fit.proven, fit.replaced
         n, n_replaced = fit.replaced.size, int(fit.replaced.sum())
         gaps = self.duality_gap_[~fit.replaced]
@@ -274,10 +292,12 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
             f"{middle}, {n_replaced} replaced by plain SVMs because their floors clash."
         )
         if n_replaced:
-            floors = {name: getattr(self, name) for name in WISHES}
-            wished = {k: x for k, x in floors.items() if x is not None}
+            wished = {name: getattr(self, name) for name in (*FLOORS, "min_recall")}
+            wished |= {floor.name: floor.share for floor in floors if floor.name not in FLOORS}
             asked = " and ".join(
-                f"{k}={x}" if isinstance(x, dict) else f"{k}={x:g}" for k, x in wished.items()
+                f"{k}={x}" if isinstance(x, dict) else f"{k}={x:g}"
+                for k, x in wished.items()
+                if x is not None
             )
             message = (
                 f"{n_replaced} of {n} members have no known feasible point with {asked}: the "
@@ -308,6 +328,30 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 
 
 #: Floors that users give.
-WISHES = (*FLOORS, "min_recall")
+WISHES = (*FLOORS, "min_recall", "floors")
 #: What validation notes on the model that saw the data.
 SEEN = ("n_features_in_", "feature_names_in_", "components_path_")
+
+
+def _floors_of(
+    wish: Mapping[str, Any], by: Any, positive: Bools, present: Any, n_given: int
+) -> list[Floor]:
+    """Floors of one model: those of the classes that are given, and those of subgroups."""
+    of_classes = {name: check_floor(name, wish.get(name)) for name in FLOORS}
+    floors = [Floor(k, x, members_of(k, positive)) for k, x in of_classes.items() if x]
+    return floors + read_floors(wish.get("floors"), by, positive, present, n_given)
+
+
+def _joined(floors: list[list[Floor]], positive: Bools) -> tuple[Floats, Bools | None]:
+    """Shares (n_models, n_sets) of the floors of all models, and their sets (n_sets, n).
+
+    The first sets are those of the classes; they are None where there are no others.
+    """
+    sets = {members_of(name, positive).tobytes(): members_of(name, positive) for name in FLOORS}
+    sets |= {floor.members.tobytes(): floor.members for some in floors for floor in some}
+    places, shares = {key: k for k, key in enumerate(sets)}, np.zeros((len(floors), len(sets)))
+    for row, some in zip(shares, floors, strict=True):
+        for floor in some:
+            place = places[floor.members.tobytes()]
+            row[place] = max(row[place], floor.share)
+    return shares, np.array(list(sets.values())) if len(sets) > len(FLOORS) else None

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Floats
 from svmproba.estimators._floors import (
-    FLOORS,
     check_floor,
     clash_message,
     margin_rates,
@@ -30,8 +29,15 @@ from svmproba.estimators.input.parameters import (
     stores_parameters,
 )
 from svmproba.estimators.input.samples import check_records
-from svmproba.estimators.input.training_set import training_set
-from svmproba.solvers.constrained.feasible_point import needed_mass
+from svmproba.estimators.input.subgroup_floors import (
+    FLOORS,
+    Floor,
+    members_of,
+    read_floors,
+    refuse_unused,
+)
+from svmproba.estimators.input.training_set import TrainingSet, training_set
+from svmproba.solvers.constrained.feasible_point import mass_in_sets
 from svmproba.solvers.constrained.floors import RULES, sample_floor
 from svmproba.solvers.constrained.mip import solve_exact
 from svmproba.solvers.constrained.single import (
@@ -70,7 +76,7 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
     ----------
     C : float, default=1.0
         Price of slack, on the scale :math:`\frac12\|w\|^2+C\sum\xi`.
-    {min_tpr, min_tnr, min_accuracy}
+    {min_tpr, min_tnr, min_accuracy, floors}
     confidence : float or None, default=None
         None: the floors are rates of the sample. A number in (0, 1): they are rates of the
         population, and the rates of the sample must be so much higher that a test at this
@@ -111,9 +117,10 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
     satisfied_ : ndarray of bool, shape (n_samples,)
         Samples with a margin of at least 1; False for samples of weight 0.
     rates_ : dict
-        Rates ``"tpr"``, ``"tnr"`` and ``"accuracy"`` of the training samples, counted by margins.
+        Rates ``"tpr"``, ``"tnr"`` and ``"accuracy"`` of the training samples, counted by margins,
+        and those that have a floor in a subgroup, such as ``"tpr of women"``.
     floors_ : dict
-        The floors in force on the sample.
+        The floors in force on the sample, such as ``"min_tpr"`` and ``"min_tpr of women"``.
     n_solves_ : int
         Convex problems that were solved.
     {classes_, pos_label_, n_features_in_, feature_names_in_}
@@ -143,6 +150,7 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
         min_tpr: float | None = None,
         min_tnr: float | None = None,
         min_accuracy: float | None = None,
+        floors: Any = None,
         confidence: float | None = None,
         confidence_rule: str = "exact",
         solver: str = "search",
@@ -159,7 +167,11 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
     ) -> None: ...
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        by: Any = None,
     ) -> ConstrainedSVC:
         """Find the SVM.
 
@@ -172,6 +184,7 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
             Labels of two classes.
         sample_weight : array-like, shape (n_samples,), optional
             Multiplicities: a sample of weight 2 counts as two, in the price and in the rates.
+        {by/floors}
 
         Returns
         -------
@@ -190,12 +203,13 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
         )
         signs = np.where(data.positive, 1.0, -1.0)
         weight = np.ones(len(signs)) if data.weight is None else data.weight
-        self.floors_ = self._sample_floors(signs, weight)
+        floors = self._sample_floors(data, weight, by)
+        self.floors_ = {floor.name: floor.share for floor in floors}
         seed = int(rng.integers(2**31))
-        found = self._solve(table, signs, weight, self.floors_, seed)
+        found = self._solve(table, signs, weight, floors, seed)
         advice = scale_advice(data.X) if self.kernel == "linear" else ""
         if found.coef is None:
-            fixed = (table, signs, self.C, weight, self.floors_, seed)
+            fixed = (table, signs, self.C, weight, floors, seed)
             raise ValueError(clash_message(*fixed, found.status) + advice)
         if advice and found.status != "optimal":
             message = f"The solution is not proven: its optimality gap is {found.gap:.2g}.{advice}"
@@ -207,7 +221,7 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
         self.objective_, self.bound_, self.status_ = found.objective, found.bound, found.status
         self.optimality_gap_, self.n_solves_ = found.gap, found.solves
         self.satisfied_ = data.spread(np.asarray(found.satisfied), False)
-        self.rates_ = margin_rates(found.satisfied, data.positive, weight)
+        self.rates_ = margin_rates(found.satisfied, data.positive, weight, floors)
         return self
 
     def _check_parameters(self) -> None:
@@ -231,27 +245,39 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, 0, np.inf, "None or a number >= 0")
 
-    def _sample_floors(self, signs: Floats, weight: Floats) -> dict[str, float]:
-        """Floors under the rates of the sample, by name."""
-        floors = {name: getattr(self, name) for name in FLOORS if getattr(self, name) is not None}
+    def _sample_floors(self, data: TrainingSet, weight: Floats, by: Any) -> list[Floor]:
+        """Floors under the rates of the sample."""
+        named = {name: check_floor(name, getattr(self, name)) for name in FLOORS}
+        floors = [
+            Floor(name, share, members_of(name, data.positive))
+            for name, share in named.items()
+            if getattr(self, name) is not None
+        ]
+        refuse_unused(by, [self.floors])
+        floors += read_floors(self.floors, by, data.positive, data.present, data.n_given)
         if self.confidence is None:
             return floors
-        sizes = {"min_tpr": signs > 0, "min_tnr": signs < 0, "min_accuracy": signs != 0}
         # Several floors at once: each may fail with its share of the probability.
         confidence = 1 - (1 - self.confidence) / max(1, len(floors))
-        return {
-            name: sample_floor(
-                floor, round(float(weight[sizes[name]].sum())), confidence, self.confidence_rule
-            )
-            for name, floor in floors.items()
-        }
+        raised = []
+        for floor in floors:
+            n = round(float(weight[floor.members].sum()))
+            try:
+                share = sample_floor(floor.share, n, confidence, self.confidence_rule)
+            except ValueError as error:
+                raise ValueError(f"{floor.name}={floor.share:g}: {error}") from error
+            raised.append(floor._replace(share=share))
+        return raised
 
     def _solve(
-        self, table: Rows, signs: Floats, weight: Floats, floors: dict[str, float], seed: int
+        self, table: Rows, signs: Floats, weight: Floats, floors: list[Floor], seed: int
     ) -> Constrained:
-        need = needed_mass(signs, weight, **floors)
+        sets = np.array([floor.members for floor in floors], dtype=np.bool_)
+        sets = sets.reshape(len(floors), len(signs))  # also without floors
+        need = mass_in_sets(sets, weight, np.array([floor.share for floor in floors]))
         shared: dict[str, Any] = {
             "need": need,
+            "sets": sets,
             "weight": weight,
             "seed": seed,
             "effort": self.effort,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from svmproba._types import Floats
+from svmproba._types import Bools, Floats
 from svmproba.estimators.input.parameters import check_number
-from svmproba.solvers.constrained.feasible_point import needed_mass
-from svmproba.solvers.constrained.single import solve_constrained
+from svmproba.estimators.input.subgroup_floors import FLOORS, Floor, members_of
+from svmproba.solvers.constrained.feasible_point import mass_in_sets
+from svmproba.solvers.constrained.single import Constrained, solve_constrained
 from svmproba.solvers.kernels import Rows
 
-FLOORS = ("min_tpr", "min_tnr", "min_accuracy")
 #: Factor between the ranges of columns from which they should be scaled.
 _UNEQUAL = 1e6
 
@@ -32,34 +32,47 @@ def clash_message(
     signs: Floats,
     C: float,
     weight: Floats,
-    floors: dict[str, float],
+    floors: list[Floor],
     seed: int,
     status: str,
 ) -> str:
-    """Say which value of the last floor goes with the others, by bisection."""
-    *others, last = floors
-    fixed = {name: floors[name] for name in others}
-    low, high = 0.0, floors[last]
+    """Name floors that cannot be met together, and the best value of the last of them.
+
+    Of many floors those are left out, one after the other, without which no point is found either.
+    The value is found by bisection.
+    """
+
+    def solve(some: list[Floor]) -> Constrained:
+        sets = np.array([floor.members for floor in some])
+        need = mass_in_sets(sets, weight, np.array([floor.share for floor in some]))
+        task: dict[str, Any] = {"need": need, "sets": sets, "weight": weight, "seed": seed}
+        return solve_constrained(table, signs, C, effort="fast", **task)
+
+    clashing = floors
+    for floor in floors if len(floors) > 2 else ():
+        rest = [other for other in clashing if other is not floor]
+        found = solve(rest) if rest else None
+        if found is not None and found.coef is None:
+            clashing, status = rest, found.status
+    *fixed, last = clashing
+    low, high = 0.0, last.share
     for _ in range(8):
         middle = (low + high) / 2
-        need = needed_mass(signs, weight, **fixed, **{last: middle})
-        found = solve_constrained(
-            table, signs, C, need=need, weight=weight, effort="fast", seed=seed
-        )
+        found = solve([*fixed, last._replace(share=middle)])
         if found.coef is None:
             high = middle
         else:
-            reached = margin_rates(found.satisfied, signs > 0, weight)
-            low = max(low, reached[last.removeprefix("min_")])
-    asked = " and ".join(f"{name}={floor:g}" for name, floor in floors.items())
+            low = max(low, share_of(last.members, found.satisfied, weight))
+    asked = " and ".join(f"{floor.name}={floor.share:g}" for floor in clashing)
     told = f"The floors clash: no SVM has {asked}."
     if status != "infeasible":
         told = (
             f"No SVM was found that has {asked}: the floors may clash. "
             f'effort="thorough" and solver="bb" look further.'
         )
-    rest = f"With {' and '.join(f'{k}={x:g}' for k, x in fixed.items())} the" if fixed else "The"
-    return f"{told} {rest} best {last} that was found is {low:.4g}."
+    others = " and ".join(f"{floor.name}={floor.share:g}" for floor in fixed)
+    rest_of_it = f"With {others} the" if fixed else "The"
+    return f"{told} {rest_of_it} best {last.name} that was found is {low:.4g}."
 
 
 def scale_advice(table: Rows) -> str:
@@ -79,11 +92,17 @@ def scale_advice(table: Rows) -> str:
 
 
 def margin_rates(
-    satisfied: NDArray[np.bool_], positive: NDArray[np.bool_], weight: Floats
+    satisfied: Bools, positive: Bools, weight: Floats, floors: Iterable[Floor] = ()
 ) -> dict[str, float]:
-    """Rates of the classes and of all samples, counted by margins of at least 1."""
-    groups = {"tpr": positive, "tnr": ~positive, "accuracy": np.ones_like(positive)}
+    """Rates of the classes, of all samples and of floors, counted by margins of at least 1."""
+    sets = {name: members_of(name, positive) for name in FLOORS}
+    sets |= {floor.name: floor.members for floor in floors}
     return {
-        name: float(weight[group & satisfied].sum() / weight[group].sum())
-        for name, group in groups.items()
+        name.removeprefix("min_"): share_of(members, satisfied, weight)
+        for name, members in sets.items()
     }
+
+
+def share_of(members: Bools, satisfied: Bools, weight: Floats) -> float:
+    """Share of the mass of a set that has its margin."""
+    return float(weight[members & satisfied].sum() / weight[members].sum())

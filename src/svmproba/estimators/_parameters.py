@@ -71,6 +71,11 @@ default="linear"
         Floor under the true negative rate.""",
     "min_accuracy": """float or None, default=None
         Floor under the accuracy.""",
+    "floors": """dict, list of pairs or None, default=None
+        Floors in subgroups: a dict of subgroup to rate, or a list of pairs (subgroup, rate). A
+        subgroup is a label of `by` as given to `fit`, or a mask of the training samples. A rate is
+        a number, the floor under the true positive rate there, or a dict such as ``{"min_tpr": 0.9,
+        "min_tnr": 0.5}``.""",
     "tol": """float, default=1e-3
         Relative duality gap that every SVM must reach.""",
     "n_components": """int or None, default=None
@@ -90,7 +95,8 @@ default="linear"
         everywhere, but are not the same to the last digit. Predictions may be made elsewhere than
         the fit, after ``set_params(device=...)``. Fitted on the CPU in any case: wide rows (400
         columns and more, unless of an exact kernel), the members of ``resample="blb"``, and those
-        with floors up to 400 000 numbers a bag, which the search on the CPU fits better.""",
+        with floors up to 400 000 numbers a bag, which the search on the CPU fits better, or with
+        floors in subgroups.""",
     "n_jobs": """int or None, default=None
         Number of jobs, as in joblib. The result does not depend on it.""",
     "random_state": """int, RandomState instance or None, default=None
@@ -133,6 +139,10 @@ OTHER_TEXTS = {
     "groups": """array-like, shape (n_samples,), optional
         Label of the group of each sample, such as a patient with several visits. Bags draw groups,
         and a sample is out of bag where its group is.""",
+    "by/floors": """array-like, shape (n_samples,), dict or DataFrame, optional
+        Subgroup of each sample, which `floors` names. A dict or data frame of several columns names
+        subgroups that may overlap: a column of True and False by its name, the others by name and
+        label, such as ``"sex=women"``.""",
     "by": """array-like, shape (n_samples,), optional
         Subgroup of each sample, for a model with a threshold for each; not used by others.""",
 }

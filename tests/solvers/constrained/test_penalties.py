@@ -7,7 +7,7 @@ import pytest
 
 from svmproba.solvers.constrained import penalties
 from svmproba.solvers.constrained.bags import fit_constrained
-from svmproba.solvers.constrained.feasible_point import needed_mass
+from svmproba.solvers.constrained.feasible_point import class_sets, needed_mass
 from svmproba.solvers.constrained.penalties import penalty_path
 from svmproba.solvers.constrained.single import prepare, solve_constrained
 from svmproba.solvers.core.rows import signed_rows
@@ -77,7 +77,8 @@ def test_hard_margins_missed_by_a_little_still_prove_something(path):
     rows, signs, weight, _, _, bound = path
     table, width = signed_rows(rows, signs)
     problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), None)
-    work = penalties._Work(problem, new_state(problem, width), rows, weight, np.zeros(1, np.uint8))
+    state, stop = new_state(problem, width), np.zeros(1, np.uint8)
+    work = penalties._Work(problem, state, rows, weight, class_sets(signs), stop)
     bounds = np.where(signs > 0.0, np.inf, GRID[1] * weight)
     point, alphas = penalties._solve(work, bounds, np.zeros(width))
     missed = penalties._bound(work, bounds, 0.99 * point, alphas)

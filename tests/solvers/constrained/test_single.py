@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from svmproba.solvers.constrained.feasible_point import needed_mass, polish
 from svmproba.solvers.constrained.local_search import FEASIBLE, OPTIMAL
 from svmproba.solvers.constrained.single import (
     EFFORT,
-    Constrained,
     prepare,
     solve_constrained,
 )
@@ -26,6 +24,7 @@ from svmproba.solvers.exact_path.follow import DONE, INFEASIBLE
 from svmproba.solvers.exact_path.moves import move
 
 from ..twins import CASES, Instance, bags, clarabel_solution, rates, records
+from .enumeration import check_point, enumerated, hard_value
 
 FLOORS: dict[str, dict[str, float]] = {
     "positives": {"min_tpr": 0.75},
@@ -34,37 +33,6 @@ FLOORS: dict[str, dict[str, float]] = {
     "both classes": {"min_tpr": 0.7, "min_tnr": 0.6},
     "all three": {"min_tpr": 0.6, "min_tnr": 0.5, "min_accuracy": 0.75},
 }
-
-
-def _hard(rows: Any, signs: Any, weight: Any, C: float, chosen: Any) -> float:
-    """Value of a choice of hard margins, by an interior-point method."""
-    bounds = np.where(chosen & (weight > 0), np.inf, C * weight)
-    return clarabel_solution(Instance(rows, signs, np.ones(len(signs)), bounds)).value
-
-
-def _enumerated(rows: Any, signs: Any, weight: Any, C: float, need: Any) -> float:
-    """Least value over all choices that satisfy the floors."""
-    wanted = ((signs > 0) & (need[0] + need[2] > 0)) | ((signs < 0) & (need[1] + need[2] > 0))
-    index, best = np.flatnonzero(wanted & (weight > 0)), np.inf
-    for bits in product((False, True), repeat=len(index)):
-        chosen = np.zeros(len(signs), bool)
-        chosen[index] = bits
-        held = [weight @ (chosen & g) for g in (signs > 0, signs < 0, signs != 0)]
-        if np.all(held >= need):
-            best = min(best, _hard(rows, signs, weight, C, chosen))
-    return best
-
-
-def _check(found: Constrained, rows: Any, signs: Any, weight: Any, C: float, need: Any) -> None:
-    """Feasible, counted here, and worth what it says."""
-    margins = signs * (rows @ found.coef + found.intercept)
-    held = [weight @ ((margins >= 1.0) & g) for g in (signs > 0, signs < 0, signs != 0)]
-    assert np.all(held >= need)
-    slack = np.maximum(1.0 - margins, 0.0)
-    value = 0.5 * found.coef @ found.coef + C * (weight @ slack)
-    assert found.objective == pytest.approx(value, rel=1e-9)
-    assert found.bound <= found.objective
-    assert np.array_equal(found.satisfied, margins >= 1.0)
 
 
 def _tiny(seed: int, n: int = 9) -> tuple[Any, Any, Any]:
@@ -80,7 +48,7 @@ def test_enumeration_agrees(floors, seed):
     rows, signs, weight = _tiny(seed)
     C = (0.05, 1.0, 20.0)[seed]
     need = needed_mass(signs, weight, **FLOORS[floors])
-    best = _enumerated(rows, signs, weight, C, need)
+    best = enumerated(rows, signs, weight, C, need)
     found = solve_constrained(rows, signs, C, need=need, weight=weight, effort=100, bound="bb")
     if best == np.inf:
         assert found.status == "infeasible"
@@ -89,7 +57,7 @@ def test_enumeration_agrees(floors, seed):
     assert found.status == "optimal"
     assert found.objective == pytest.approx(best, rel=1e-6)
     assert found.gap <= 1e-6
-    _check(found, rows, signs, weight, C, need)
+    check_point(found, rows, signs, weight, C, need)
 
 
 @pytest.mark.parametrize("bound", ["svm", "quantile"])
@@ -97,7 +65,7 @@ def test_enumeration_agrees(floors, seed):
 def test_bounds_are_below_the_optimum(bound, seed):
     rows, signs, weight = _tiny(seed)
     need = needed_mass(signs, weight, min_tpr=0.8)
-    best = _enumerated(rows, signs, weight, 0.5, need)
+    best = enumerated(rows, signs, weight, 0.5, need)
     found = solve_constrained(rows, signs, 0.5, need=need, weight=weight, effort=20, bound=bound)
     assert found.bound <= best * (1 + 1e-7)
     assert found.objective >= best * (1 - 1e-7)
@@ -216,7 +184,7 @@ def test_known_optima_of_wisconsin_are_proven(C, floor, optimum):
     found = solve_constrained(rows, signs, C / 2, need=need, effort="fast", bound="bb")
     assert found.status == "optimal"
     assert 2 * found.objective == pytest.approx(optimum, rel=2e-5)
-    _check(found, rows, signs, weight, C / 2, need)
+    check_point(found, rows, signs, weight, C / 2, need)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +198,7 @@ def test_default_effort_reaches_the_best_known(C, floor, best):
     need = needed_mass(signs, np.ones(300), min_tpr=floor)
     found = solve_constrained(rows, signs, C / 2, need=need)
     assert 2 * found.objective <= best * (1 + 1e-5)
-    _check(found, rows, signs, np.ones(300), C / 2, need)
+    check_point(found, rows, signs, np.ones(300), C / 2, need)
 
 
 def test_more_effort_is_never_worse():
@@ -260,7 +228,7 @@ def test_a_higher_floor_costs_more_and_a_constant_is_the_most(C):
     for floor in (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0):
         need = needed_mass(signs, weight, min_tpr=floor)
         found = solve_constrained(rows, signs, C, need=need, weight=weight, effort=400)
-        _check(found, rows, signs, weight, C, need)
+        check_point(found, rows, signs, weight, C, need)
         values.append(found.objective)
     assert np.all(np.diff(values) >= -1e-6 * values[-1])
     assert values[-1] <= 2 * C * weight[signs < 0].sum() * (1 + 1e-7)
@@ -332,7 +300,7 @@ def test_both_floors_that_only_a_large_margin_satisfies():
     need = needed_mass(signs, np.ones(512), min_tpr=0.97, min_tnr=0.97)
     found = solve_constrained(rows, signs, 0.5, need=need)
     assert 2 * found.objective <= 32.88
-    _check(found, rows, signs, np.ones(512), 0.5, need)
+    check_point(found, rows, signs, np.ones(512), 0.5, need)
 
 
 @pytest.mark.parametrize(
@@ -393,7 +361,7 @@ def test_all_positives_is_a_convex_problem(case):
     dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
     assert (fit.status[3] == OPTIMAL).all()
     for c in range(len(GRID)):
-        value = _hard(dense, signs, counts[0], GRID[c], signs > 0)
+        value = hard_value(dense, signs, counts[0], GRID[c], signs > 0)
         assert fit.objective[3, c, 0] == pytest.approx(value, rel=1e-6)
 
 

@@ -12,6 +12,7 @@ from svmproba.solvers.constrained import penalties
 from svmproba.solvers.constrained.bags import fit_constrained
 from svmproba.solvers.constrained.feasible_point import (
     _best_bias,
+    class_sets,
     confirm,
     needed_mass,
     polish,
@@ -205,7 +206,7 @@ def test_best_shift_is_the_best_bias(case):
     n_plus = int((signs > 0.0).sum())
     shift, loss, _ = best_shift(edge, n_plus, mass, torch.tensor(need)[None])
     here = weight > 0.0
-    best = _best_bias(scores[here], signs[here], weight[here], need)
+    best = _best_bias(scores[here], signs[here], weight[here], class_sets(signs)[:, here], need)
     if best is None:
         assert torch.isinf(loss).all()
         assert torch.isinf(shift).all()
@@ -228,7 +229,9 @@ def test_the_same_records_are_chosen(case):
     _, _, chosen = best_shift(edge, int((signs > 0.0).sum()), mass, torch.tensor(need)[None])
     here = weight > 0.0
     expected = np.zeros(len(signs), bool)
-    expected[here] = _choose((signs * scores - 1.0)[here], signs[here], weight[here], need)
+    expected[here] = _choose(
+        (signs * scores - 1.0)[here], class_sets(signs)[:, here], weight[here], need
+    )
     np.testing.assert_array_equal(chosen[0].numpy(), expected)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba._types import Floats
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitting.members import Family, Members, Training, count_votes, family_rows
 from svmproba.solvers.constrained.bags import fit_constrained
 from svmproba.solvers.constrained.local_search import OPTIMAL
@@ -44,14 +44,15 @@ def fit_constrained_members(
     n_jobs: int | None,
     report: Callable[[int], None],
     seed: int,
+    sets: Bools | None = None,
     device: str = "cpu",
 ) -> list[FloorFit]:
     """Fit one constrained SVM per bag, family, C and floor; gives one result for each floor.
 
     As `fit_members`, but weights are multiplicities, and every bag is reported twice, by its plain
-    SVMs and by its constrained ones. Floors (n_floors, 3) are those under the true positive rate,
-    the true negative rate and the accuracy, 0 for none. The search runs on the CPU but for large
-    tables.
+    SVMs and by its constrained ones. Floors (n_floors, n_sets) are those under the shares of the
+    sets (n_sets, n), by default under the true positive rate, the true negative rate and the
+    accuracy, 0 for none. The search runs on the CPU but for large tables without other sets.
     """
     signs = np.where(positive, 1.0, -1.0)
     masses = counts if weight is None else counts * weight
@@ -68,6 +69,7 @@ def fit_constrained_members(
             masses,
             Cs,
             floors,
+            sets=sets,
             plain=plain,
             effort=effort,
             seed=seed,

@@ -14,8 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmproba._types import Floats
-from svmproba.solvers.constrained.feasible_point import confirm, needed_mass, polish
+from svmproba._types import Bools, Floats
+from svmproba.solvers.constrained.feasible_point import (
+    class_sets,
+    confirm,
+    mass_in_sets,
+    polish,
+)
 from svmproba.solvers.constrained.local_search import FEASIBLE, IMPOSSIBLE, NONE_FOUND, OPTIMAL
 from svmproba.solvers.constrained.penalties import is_large, penalty_path, point_value
 from svmproba.solvers.constrained.single import (
@@ -53,6 +58,7 @@ def fit_constrained(
     grid: Floats,
     floors: Floats,
     *,
+    sets: Bools | None = None,
     plain: Ensemble | None = None,
     effort: str = "default",
     n_jobs: int | None = None,
@@ -71,9 +77,13 @@ def fit_constrained(
         How often each record is in each bag.
     grid : array of shape (n_C,)
         Increasing values of C, on the scale of ``||w||^2 / 2``.
-    floors : array of shape (n_floors, 3)
-        Floors under the true positive rate, the true negative rate and the accuracy, 0 for none;
-        best in increasing order. Where all three are 0 the models are the plain ones.
+    floors : array of shape (n_floors, n_sets)
+        Floors under the true positive rate, the true negative rate and the accuracy, or under the
+        shares of other sets of records, 0 for none; best in increasing order. Where all are 0 the
+        models are the plain ones.
+    sets : boolean array of shape (n_sets, n), optional
+        Records of each floor; by default the positives, the negatives, all. Floors of other sets
+        are left to the CPU.
     plain : Ensemble, optional
         Plain SVMs of the same bags and grid; fitted here if they are asked for.
     effort : {"fast", "default", "thorough"}, default="default"
@@ -98,18 +108,20 @@ def fit_constrained(
     grid, floors = np.array(grid, np.float64), np.array(floors, np.float64)
     free, n_here = ~floors.any(axis=1), np.count_nonzero(counts, axis=1)
     torch_device = resolve_device(device)
-    if rows.shape[1] + 1 > DIRECT_WIDTH or not is_large(int(n_here.min()), rows.shape[1]):
+    wide = rows.shape[1] + 1 > DIRECT_WIDTH
+    if sets is not None or wide or not is_large(int(n_here.min()), rows.shape[1]):
         torch_device = None
     if plain is None and (free.any() or torch_device is not None):
         plain = fit_ensemble(rows, signs, counts, grid, n_jobs=n_jobs, device=device)
+    sets = class_sets(signs) if sets is None else sets
     shape = (len(floors), len(grid), counts.shape[0])
     coef, intercept = np.empty((*shape, rows.shape[1])), np.empty(shape)
     values, bound, status = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
-    parcel = Parcel((rows, signs, grid, floors, solves, seed), tuple, tuple)
+    parcel = Parcel((rows, signs, sets, grid, floors, solves, seed), tuple, tuple)
     stop = np.zeros(1, np.uint8)
     task = partial(_run_bag, stop=stop)
     try:
-        for first, pieces in _batches(rows, signs, counts, grid, floors, plain, torch_device):
+        for first, pieces in _batches(rows, signs, sets, counts, grid, floors, plain, torch_device):
             for place, result in run_tasks(task, parcel, pieces, n_jobs):
                 b = first + place
                 coef[:, :, b], intercept[:, :, b] = result[0], result[1]
@@ -127,6 +139,7 @@ def fit_constrained(
 def _batches(
     rows: Any,
     signs: Floats,
+    sets: Bools,
     counts: Any,
     grid: Floats,
     floors: Floats,
@@ -140,7 +153,7 @@ def _batches(
     from svmproba.solvers.gpu.penalties import find_points
 
     weights = (np.array(counted, np.float64) for counted in counts)
-    needs = np.array([[needed_mass(signs, c, *floor) for floor in floors] for c in weights])
+    needs = np.array([[mass_in_sets(sets, c, floor) for floor in floors] for c in weights])
     for part, point, bound in find_points(rows, signs, counts, grid, needs, plain, device):
         yield part.start, list(zip(counts[part], zip(point, bound, strict=True), strict=True))
 
@@ -156,7 +169,7 @@ def _fit_bag(
     content: tuple[Any, ...], piece: tuple[Any, _Found | None], stop: Any
 ) -> tuple[Floats, Floats, Floats, Floats, Any]:
     """Models of one bag: weights, bias, objective, bound, status, each (n_floors, n_C, ...)."""
-    (rows, signs, grid, floors, solves, seed), (counts, known) = content, piece
+    (rows, signs, sets, grid, floors, solves, seed), (counts, known) = content, piece
     weight = np.array(counts, np.float64)
     n_floors, n_grid, d = len(floors), len(grid), rows.shape[1]
     shape = (n_floors, n_grid)
@@ -165,18 +178,19 @@ def _fit_bag(
         sign = 1.0 if mass[0] > 0.0 else -1.0
         zero = np.zeros(shape)
         return np.zeros((*shape, d)), np.full(shape, sign), zero, zero, np.full(shape, OPTIMAL)
-    needs = np.array([needed_mass(signs, weight, *floor) for floor in floors])
+    needs = np.array([mass_in_sets(sets, weight, floor) for floor in floors])
     here = np.flatnonzero(weight > 0.0)
     if known is not None or is_large(len(here), d):
-        return _large_bag(rows[here], signs[here], weight[here], grid, needs, known, stop)
-    bag = prepare(rows, signs, weight, n_floors, stop)
+        part = (rows[here], signs[here], weight[here], sets[:, here])
+        return _large_bag(*part, grid, needs, known, stop)
+    bag, inside = prepare(rows, signs, weight, n_floors, stop, sets), sets[:, here]
     found, values, _, _ = run_search(bag, grid, needs, solves, seed, np.zeros(0, np.bool_))
     fixed, bound = (rows[bag.here], signs[bag.here], weight[bag.here]), values[..., 1].T.copy()
     points: dict[tuple[int, int], Point | None] = {}
     for k, need in enumerate(needs):
         for j in range(n_grid):
             weights = found[j, k, :d] if values[j, k, 0] < np.inf else np.zeros(d)
-            points[j, k] = polish(*fixed, grid[j], need, weights)
+            points[j, k] = polish(*fixed, grid[j], need, weights, inside)
         reached = [p for j in range(n_grid) if (p := points[j, k]) is not None]
         others = [point[0] for point in reached]
         if not others and not stop[0] and bound[k].max() < np.inf:
@@ -184,7 +198,7 @@ def _fit_bag(
             others = [] if weights is None else [weights]
             bound[k] = np.inf if below == np.inf else bound[k]
         for j in range(n_grid if len(reached) < n_grid else 0):  # whose weights serve, serve all
-            again = [polish(*fixed, grid[j], need, w) for w in others]
+            again = [polish(*fixed, grid[j], need, w, inside) for w in others]
             points[j, k] = min([points[j, k], *again], key=point_value)
     return _arrays(points, bound, d)
 
@@ -205,12 +219,12 @@ def _arrays(
 
 
 def _large_bag(
-    rows: Any, signs: Floats, weight: Floats, grid: Floats, needs: Floats, known: _Found | None,
-    stop: Any,
+    rows: Any, signs: Floats, weight: Floats, sets: Bools, grid: Floats, needs: Floats,
+    known: _Found | None, stop: Any,
 ) -> tuple[Floats, Floats, Floats, Floats, Any]:  # fmt: skip
     """Models of a large bag, as in `_fit_bag`."""
     if known is None:
-        points, lower = penalty_path(rows, signs, weight, grid, needs, stop)
+        points, lower = penalty_path(rows, signs, weight, grid, needs, stop, sets)
     else:
         points, lower = _polish_all(rows, signs, weight, grid, needs, known[0]), known[1]
     return _arrays(points, lower.T, rows.shape[1])

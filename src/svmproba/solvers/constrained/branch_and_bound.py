@@ -128,23 +128,23 @@ def branch(t, move, C, best, tol, solves, tree, point):
         The bound is infinite where no point can satisfy the floors.
     """
     space, n, goal, index, key = t.space, t.mass.shape[0], t.work[GOAL], t.lists[0], t.work[KEY]
-    need, mass, group, base, lead = t.need, t.mass, t.group, t.base, t.lead
-    stop, tally = t.space.stop, t.tally
-    mark, short, spare = np.zeros(n, np.int8), np.empty(3), np.empty(3)
+    need, mass, member, base, lead = t.need, t.mass, t.member, t.base, t.lead
+    stop, tally, n_sets = t.space.stop, t.tally, t.need.shape[0]
+    mark, short, spare = np.zeros(n, np.int8), np.empty(n_sets), np.empty(n_sets)
     tally[SOLVES] = 0
     while tree.count[N_OPEN] > 0 and tally[SOLVES] < solves and not stop[0]:
         place = tree.heap[0]
         bound = tree.bound[place]
         if bound >= best * (1.0 - tol) or tree.count[N_FULL] == 1:
             break
-        for g in range(3):
+        for g in range(n_sets):
             spare[g] = -need[g]
         for i in range(n):
             mark[i] = tree.mark[place, i]
             goal[i] = np.inf if mark[i] == _HELD else C * base[i]
-            for g in range(3):
+            for g in range(n_sets):
                 if need[g] > 0.0 and mark[i] != _EXCUSED:
-                    spare[g] += mass[i] * (group[i] >> g & 1)
+                    spare[g] += mass[i] * member[i, g]
         m = tree.count[N_OPEN] - 1
         tree.heap[0], tree.heap[m] = tree.heap[m], place
         tree.count[N_OPEN] = m
@@ -161,7 +161,7 @@ def branch(t, move, C, best, tol, solves, tree, point):
         copy_slot(space, MOVING, HERE)
         m = 0
         for i in range(n):
-            if mark[i] == _OPEN and lead[i] < -ROUNDING and useful(group, i, short):
+            if mark[i] == _OPEN and lead[i] < -ROUNDING and useful(member, i, short):
                 index[m] = i
                 m += 1
         for a in range(m):
@@ -179,9 +179,9 @@ def branch(t, move, C, best, tol, solves, tree, point):
             else:
                 tree.lost[0] = min(tree.lost[0], -key[a])
             mark[i] = _EXCUSED
-            for g in range(3):
+            for g in range(n_sets):
                 if need[g] > 0.0:
-                    spare[g] -= mass[i] * (group[i] >> g & 1)
+                    spare[g] -= mass[i] * member[i, g]
                     over = over or spare[g] < 0.0
             if over:
                 break

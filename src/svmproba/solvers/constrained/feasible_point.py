@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from svmproba._types import Floats
+from svmproba._types import Bools, Floats
 
 #: Points are scaled up by this share, so that margins of 1 survive rounding.
 _STRICT = 1e-9
 #: Share of a mass that rounding may take from its sum.
 _SUMS = 1e-12
+
+
+def class_sets(signs: Floats) -> Bools:
+    """Return the sets of the three floors of classes, (3, n): the positives, the negatives, all."""
+    return np.array([signs > 0.0, signs < 0.0, signs != 0.0])
 
 
 def needed_mass(
@@ -28,8 +33,7 @@ def needed_mass(
     signs, weight : arrays of shape (n,)
         Labels in {-1, +1} and multiplicities.
     min_tpr, min_tnr, min_accuracy : float in [0, 1], optional
-        Floors. With whole multiplicities the mass is rounded up; with others it is less by 1e-12
-        of the group's mass, for the rounding of sums. Nothing else needs a tolerance.
+        Floors.
 
     Examples
     --------
@@ -38,26 +42,48 @@ def needed_mass(
     >>> needed_mass(signs, np.ones(4), min_tpr=0.5, min_accuracy=0.75)
     array([2., 0., 3.])
     """
-    need = np.zeros(3)
-    whole = np.all(weight == np.rint(weight))
-    groups = (signs > 0.0, signs < 0.0, signs != 0.0)
-    names = ("min_tpr", "min_tnr", "min_accuracy")
-    for k, (name, floor, group) in enumerate(
-        zip(names, (min_tpr, min_tnr, min_accuracy), groups, strict=True)
-    ):
-        if floor is None:
-            continue
-        if not 0.0 <= floor <= 1.0:
+    floors = {"min_tpr": min_tpr, "min_tnr": min_tnr, "min_accuracy": min_accuracy}
+    for name, floor in floors.items():
+        if floor is not None and not 0.0 <= floor <= 1.0:
             raise ValueError(f"{name} must be between 0 and 1, got {floor!r}.")
-        total = weight[group].sum()
-        mass = max(floor * total - _SUMS * total, 0.0)
+    values = np.array([floor or 0.0 for floor in floors.values()])
+    return mass_in_sets(class_sets(signs), weight, values)
+
+
+def mass_in_sets(sets: Bools, weight: Floats, floors: Floats) -> Floats:
+    """Return the mass that must have its margin in each of many sets.
+
+    With whole multiplicities it is rounded up; with others it is less by 1e-12 of the set's mass,
+    for the rounding of sums. Nothing else needs a tolerance.
+
+    Parameters
+    ----------
+    sets : boolean array of shape (n_sets, n)
+    weight : array of shape (n,)
+        Multiplicities.
+    floors : array of shape (n_sets,)
+        Shares in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sets = np.array([[True, True, True], [False, True, True]])
+    >>> mass_in_sets(sets, np.ones(3), np.array([0.5, 1.0]))
+    array([2., 2.])
+    """
+    need = np.zeros(len(sets))
+    whole = np.all(weight == np.rint(weight))
+    for k in np.flatnonzero(floors):
+        total = weight[sets[k]].sum()
+        mass = max(floors[k] * total - _SUMS * total, 0.0)
         need[k] = np.ceil(mass) if whole else mass
     return need
 
 
 def polish(
-    rows: Any, signs: Floats, weight: Floats, C: float, need: Floats, coef: Floats
-) -> tuple[Floats, float, float] | None:
+    rows: Any, signs: Floats, weight: Floats, C: float, need: Floats, coef: Floats,
+    sets: Bools | None = None,
+) -> tuple[Floats, float, float] | None:  # fmt: skip
     r"""Return the best strictly feasible point with these weights.
 
     For a given :math:`w` the loss is piecewise linear in :math:`b` and convex, and the
@@ -72,9 +98,11 @@ def polish(
     signs, weight : arrays of shape (n,)
         Labels in {-1, +1} and multiplicities.
     C : float
-    need : array of shape (3,)
+    need : array of shape (n_sets,)
         See :func:`needed_mass`.
     coef : array of shape (d,)
+    sets : boolean array of shape (n_sets, n), optional
+        Records of each floor; by default those of :func:`class_sets`.
 
     Returns
     -------
@@ -93,8 +121,10 @@ def polish(
     """
     here, raw = weight > 0.0, rows @ coef
     y, c = signs[here], weight[here]
+    asked = need > 0.0
+    some = (class_sets(signs) if sets is None else sets)[asked][:, here]
     for share in (0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4):
-        bias = _best_bias((1.0 + share) * raw[here], y, c, need)
+        bias = _best_bias((1.0 + share) * raw[here], y, c, some, need[asked])
         if bias is not None:
             strict = 1.0 + _STRICT + 8.0 * np.finfo(float).eps * np.abs(raw).max()
             coef, bias = strict * (1.0 + share) * coef, float(strict * bias)
@@ -145,7 +175,9 @@ def confirm(
     return coef, bias, np.where(fits, value, np.inf)
 
 
-def _best_bias(scores: Floats, signs: Floats, weight: Floats, need: Floats) -> float | None:
+def _best_bias(
+    scores: Floats, signs: Floats, weight: Floats, sets: Bools, need: Floats
+) -> float | None:
     """Return the bias of least loss among those that satisfy the floors."""
     edge = signs - scores
     order = np.argsort(edge, kind="stable")
@@ -153,9 +185,12 @@ def _best_bias(scores: Floats, signs: Floats, weight: Floats, need: Floats) -> f
     minus = weight[order] - plus
     # Ties hold together: the masses at or below an edge, and at or above it.
     low, high = np.searchsorted(edge, edge, "right"), np.searchsorted(edge, edge, "left")
-    held_plus = np.concatenate([[0.0], np.cumsum(plus)])[low]
-    held_minus = minus.sum() - np.concatenate([[0.0], np.cumsum(minus)])[high]
-    fits = (held_plus >= need[0]) & (held_minus >= need[1]) & (held_plus + held_minus >= need[2])
+    held_plus, held_minus = _held(plus, low), minus.sum() - _held(minus, high)
+    fits = np.ones(len(edge), np.bool_)
+    for members, mass in zip(sets[:, order], need, strict=True):
+        inside = np.where(members, minus, 0.0)
+        held = _held(np.where(members, plus, 0.0), low)
+        fits &= held + (inside.sum() - _held(inside, high)) >= mass
     if not fits.any():
         return None
     above = np.concatenate([[0.0], np.cumsum(plus * edge)])
@@ -163,3 +198,8 @@ def _best_bias(scores: Floats, signs: Floats, weight: Floats, need: Floats) -> f
     loss = above[-1] - above[low] - (plus.sum() - held_plus) * edge
     loss += (minus.sum() - held_minus) * edge - below[high]
     return float(edge[np.flatnonzero(fits)[np.argmin(loss[fits])]])
+
+
+def _held(mass: Floats, place: Any) -> Floats:
+    """Return the mass before each place."""
+    return np.concatenate([[0.0], np.cumsum(mass)])[place]

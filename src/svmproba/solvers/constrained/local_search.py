@@ -66,18 +66,18 @@ _NEARLY, _ROUNDS = 1e-2, 20
 def _choose(t, C, cap):
     """Set the goal ``cap * mass`` for the records with the largest keys, as the floors need."""
     key, goal, rest, index, order = t.work[0], t.work[GOAL], t.rest, t.lists[0], t.work[KEY]
-    need, group, mass, base = t.need, t.group, t.mass, t.base
-    for g in range(3):
+    need, member, mass, base = t.need, t.member, t.mass, t.base
+    for g in range(need.shape[0]):
         rest[g] = need[g]
     for i in range(goal.shape[0]):
         key[i], index[i] = -order[i], i
     sort(key, index, goal.shape[0])
     for a in range(goal.shape[0]):
         i = index[a]
-        needed = useful(group, i, rest)
+        needed = useful(member, i, rest)
         goal[i] = (cap if needed else C) * base[i]
-        for g in range(3):
-            rest[g] -= mass[i] * (group[i] >> g & 1) if needed else 0.0
+        for g in range(need.shape[0]):
+            rest[g] -= mass[i] * member[i, g] if needed else 0.0
 
 
 @njit(**ONCE)
@@ -195,11 +195,11 @@ def _improve(t, move, C, k, chosen, best, solves, short):
 @njit(**ONCE)
 def _all_hard(t, move, C):
     """Solve with all margins of the floors hard; returns the value and a proven lower bound."""
-    space, goal, group, need, base, tally = (
-        t.space, t.work[GOAL], t.group, t.need, t.base, t.tally
+    space, goal, member, need, base, tally = (
+        t.space, t.work[GOAL], t.member, t.need, t.base, t.tally
     )  # fmt: skip
     for i in range(goal.shape[0]):
-        goal[i] = np.inf if useful(group, i, need) else C * base[i]
+        goal[i] = np.inf if useful(member, i, need) else C * base[i]
     copy_slot(space, PLAIN, MOVING)
     end, v = move(space, goal, np.inf, True, tally)
     return v, lower_bound(t, goal, end == DONE)
@@ -217,8 +217,8 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
         :func:`svmproba.solvers.exact_path.moves.move`, by its address.
     grid : array of shape (n_C,)
         Increasing values of C.
-    needs : array of shape (n_floors, 3)
-        Mass that must have its margin: positives, negatives, all. Best in increasing order.
+    needs : array of shape (n_floors, n_sets)
+        Mass that must have its margin in each set. Best in increasing order.
     solves : int
         Convex solutions to spend on one problem.
     seed : int
@@ -236,15 +236,15 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
         Overwritten: the hard margins.
     """
     space, goal, n, tally, stop = t.space, t.work[GOAL], t.mass.shape[0], t.tally, t.space.stop
-    base, mass, group, need, point = t.base, t.mass, t.group, t.need, t.point
+    base, mass, member, need, point = t.base, t.mass, t.member, t.need, t.point
     cap, start, length = t.cap, t.alpha, t.length
-    ready, total, short = np.zeros(needs.shape[0], np.bool_), np.zeros(3), np.empty(3)
-    least, squares = np.full(3, np.inf), 0.0
+    n_sets, ready = needs.shape[1], np.zeros(needs.shape[0], np.bool_)
+    total, short, least, squares = np.zeros(n_sets), np.empty(n_sets), np.full(n_sets, np.inf), 0.0
     for i in range(n):
         squares += base[i] * length[i] * length[i]
-        for g in range(3):
-            total[g] += mass[i] * (group[i] >> g & 1)
-            least[g] = min(least[g], mass[i]) if group[i] >> g & 1 else least[g]
+        for g in range(n_sets):
+            total[g] += mass[i] * member[i, g]
+            least[g] = min(least[g], mass[i]) if member[i, g] else least[g]
     C = min(_FIRST_C / squares, grid[0])  # at a small C almost any start is near the solution
     for i in range(n):
         goal[i] = C * base[i]
@@ -269,7 +269,7 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
             k, low = np.int64(floors), below
             tally[SOLVES], tally[SEED] = 0, seed + 7919 * (c * needs.shape[0] + k)
             every = True  # no choice to make
-            for g in range(3):
+            for g in range(n_sets):
                 need[g] = needs[k, g]
                 every = every and (needs[k, g] <= 0.0 or needs[k, g] > total[g] - least[g])
             copy_slot(space, PLAIN, MOVING)

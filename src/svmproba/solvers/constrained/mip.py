@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmproba._types import Floats
-from svmproba.solvers.constrained.feasible_point import polish
+from svmproba._types import Bools, Floats
+from svmproba.solvers.constrained.feasible_point import class_sets, polish
 from svmproba.solvers.constrained.single import Constrained, solve_constrained
 
 #: Relative distance to the solver's bound within which its claim of optimality is passed on: its
@@ -61,6 +61,7 @@ def solve_exact(
     C: float,
     *,
     need: Floats,
+    sets: Bools | None = None,
     weight: Floats | None = None,
     solver: str = "scip",
     time_limit: float = 60.0,
@@ -73,7 +74,7 @@ def solve_exact(
 
     Parameters
     ----------
-    rows, signs, C, need, weight
+    rows, signs, C, need, sets, weight
         As in :func:`~svmproba.solvers.constrained.single.solve_constrained`.
     solver : {"scip", "gurobi", "cplex"}, default="scip"
     time_limit : float, default=60
@@ -95,17 +96,18 @@ def solve_exact(
     module = _imported(solver)
     weight = np.ones(len(signs)) if weight is None else np.asarray(weight, np.float64)
     need = np.asarray(need, np.float64)
+    sets = class_sets(signs) if sets is None else sets
     if start is None:
         start = solve_constrained(
-            rows, signs, C, need=need, weight=weight, effort=effort, seed=seed
+            rows, signs, C, need=need, sets=sets, weight=weight, effort=effort, seed=seed
         )
     if start.status in ("optimal", "infeasible"):
         return start
-    model = _model(rows, signs, C, need, weight, start, big_m, time_limit)
+    model = _model(rows, signs, C, need, sets, weight, start, big_m, time_limit)
     outcome = _SOLVERS[solver](module, model)
     best = start
     if outcome.coef is not None:
-        polished = polish(rows, signs, weight, C, need, outcome.coef)
+        polished = polish(rows, signs, weight, C, need, outcome.coef, sets)
         if polished is not None and polished[2] < start.objective:
             coef, intercept, objective = polished
             held = signs * (rows @ coef + intercept) >= 1.0
@@ -133,16 +135,16 @@ def _imported(solver: str) -> Any:
 
 
 def _model(
-    rows: Any, signs: Floats, C: float, need: Floats, weight: Floats, start: Constrained,
-    big_m: float | None, time_limit: float,
+    rows: Any, signs: Floats, C: float, need: Floats, sets: Bools, weight: Floats,
+    start: Constrained, big_m: float | None, time_limit: float,
 ) -> _Model:  # fmt: skip
     """Keep the records of positive weight and the floors that ask for something."""
     here = np.flatnonzero(weight > 0.0)
     part = rows[here]
     part = np.asarray(part.toarray() if sp.issparse(part) else part, np.float64)
     y, c = signs[here], weight[here]
-    masks = (y > 0.0, y < 0.0, y != 0.0)
-    groups = [(np.flatnonzero(g), float(k)) for g, k in zip(masks, need, strict=True) if k > 0.0]
+    places = (np.flatnonzero(members[here]) for members in sets)
+    groups = [(g, float(k)) for g, k in zip(places, need, strict=True) if k > 0.0]
     counted = np.unique(np.concatenate([g for g, _ in groups]))
     known = None if start.coef is None else start
     return _Model(part, y, C * c, c, counted, groups, known, big_m, time_limit)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmproba._types import Floats
-from svmproba.solvers.constrained.feasible_point import polish
+from svmproba._types import Bools, Floats
+from svmproba.solvers.constrained.feasible_point import class_sets, polish
 from svmproba.solvers.constrained.local_search import AFRESH
 from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.newton.lagrangian import State, clear, new_state
@@ -24,6 +24,8 @@ from svmproba.solvers.problem import Problem, certify
 
 #: Relative gap of a solution. Rounds of penalties, and the slack at which a choice is made hard.
 _TOL, _ROUNDS, _NEARLY = 1e-3, 12, 1e-2
+#: Rounds in which records are released that floors of overlapping sets do not need.
+_RELEASES = 8
 #: Entries of a table beyond which it is large: exact paths would take minutes for one problem.
 _LARGE = 400_000
 
@@ -44,6 +46,7 @@ class _Work(NamedTuple):
     state: State
     rows: Any
     weight: Floats
+    sets: Bools  # (n_sets, n), records of each floor
     stop: Any  # (1,), set from outside to end everything soon
 
 
@@ -77,20 +80,25 @@ def _bound(work: _Work, bounds: Floats, point: Floats, alphas: Floats) -> float:
     return float(primal * (1.0 - gap[0, 0])) if gap[0, 0] < 1.0 else 0.0
 
 
-def _choose(lead: Floats, signs: Floats, weight: Floats, need: Floats) -> Any:
-    """Choose the records with the largest leads, as the floors need."""
+def _choose(lead: Floats, sets: Bools, weight: Floats, need: Floats) -> Any:
+    """Choose the records with the largest leads, as the floors need, for small sets first.
+
+    Those of a subgroup then count for its class, and those of a class for the accuracy.
+    """
     order, chosen = np.argsort(-lead, kind="stable"), np.zeros(len(lead), np.bool_)
-    for group, mass in ((signs > 0.0, need[0]), (signs < 0.0, need[1]), (signs != 0.0, need[2])):
-        mass -= weight[chosen].sum() if group.all() else 0.0
-        index = order[(group & ~chosen)[order]]
+    asked = np.flatnonzero(need)
+    for k in asked[np.argsort(sets[asked].sum(axis=1), kind="stable")]:
+        mass = need[k] - weight[chosen & sets[k]].sum()
+        index = order[(sets[k] & ~chosen)[order]]
         before = np.cumsum(weight[index]) - weight[index]
         chosen[index[before < mass]] = True
     return chosen
 
 
 def penalty_path(
-    rows: Any, signs: Floats, weight: Floats, grid: Floats, needs: Floats, stop: Any
-) -> tuple[dict[tuple[int, int], Any], Floats]:
+    rows: Any, signs: Floats, weight: Floats, grid: Floats, needs: Floats, stop: Any,
+    sets: Bools | None = None,
+) -> tuple[dict[tuple[int, int], Any], Floats]:  # fmt: skip
     """Solve one bag for every C and all floors.
 
     Parameters
@@ -100,10 +108,12 @@ def penalty_path(
         Labels in {-1, +1} and positive multiplicities; both classes are there.
     grid : array of shape (n_C,)
         Increasing values of C.
-    needs : array of shape (n_floors, 3)
-        Mass that must have its margin: positives, negatives, all.
+    needs : array of shape (n_floors, n_sets)
+        Mass that must have its margin in each set.
     stop : array of one byte
         Everything ends soon once it is set.
+    sets : boolean array of shape (n_sets, n), optional
+        Records of each floor; by default the positives, the negatives, all.
 
     Returns
     -------
@@ -115,7 +125,8 @@ def penalty_path(
     """
     table, width = signed_rows(rows, signs)
     problem = Problem(table, rows.shape[1], signs, np.ones(len(signs)), None)
-    work = _Work(problem, new_state(problem, width, widest=width), rows, weight, stop)
+    sets = class_sets(signs) if sets is None else sets
+    work = _Work(problem, new_state(problem, width, widest=width), rows, weight, sets, stop)
     points: dict[tuple[int, int], Any] = {}
     bound = np.zeros((len(grid), len(needs)))
     plain = np.zeros(width)
@@ -131,7 +142,7 @@ def penalty_path(
             while True:
                 candidates, below, choice = _candidates(work, C, need, plain, last[k])
                 polished = [
-                    polish(rows, signs, weight, C, need, w[: problem.d]) for w in candidates
+                    polish(rows, signs, weight, C, need, w[: problem.d], sets) for w in candidates
                 ]
                 best = min(polished, key=point_value)
                 bound[j, k] = max(bound[j, k], below)
@@ -156,12 +167,12 @@ def _candidates(
     problem, weight, factor = work.problem, work.weight, 2.0
     d, signs = problem.d, problem.signs
     lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
-    chosen = _choose(lead, signs, weight, need)
+    chosen = _choose(lead, work.sets, weight, need)
     found = [np.zeros(len(point)), point]  # the constant classifier and the plain one
     if lead[chosen].min(initial=0.0) >= 0.0:
         return found, 0.0, None
-    groups = (weight[signs > 0.0], weight[signs < 0.0], weight)
-    masses = np.array([mass.sum() - mass.min() for mass in groups])
+    groups = [weight[members] for members in work.sets]
+    masses = np.array([mass.sum() - mass.min(initial=np.inf) for mass in groups])
     # Where the floors leave no choice, penalties relax the problem, and what bounds them bounds it.
     every, below = np.all((need == 0.0) | (need > masses)), 0.0
     if start is not None:
@@ -172,11 +183,37 @@ def _candidates(
         below = max(below, _bound(work, bounds, point, alphas)) if every else 0.0
         found.append(point)
         lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
-        chosen = _choose(lead, signs, weight, need)
+        chosen = _choose(lead, work.sets, weight, need)
         if lead[chosen].min() > -_NEARLY:
             break
         factor *= 2.0
     bounds = np.where(chosen, np.inf, C * weight)
     point, alphas = _solve(work, bounds, point)
     below = max(below, _bound(work, bounds, point, alphas)) if every else 0.0
-    return [*found, point], below, (chosen, point)
+    found.append(point)
+    overlap = work.sets[need > 0.0].sum(axis=0).max(initial=0) > 1
+    for _ in range(_RELEASES if overlap else 0):
+        lead = signs * (work.rows @ point[:d] + point[d]) - 1.0
+        kept = _released(chosen | (lead >= 0.0), alphas - C * weight, work.sets, weight, need)
+        if kept is None:
+            break
+        chosen = kept
+        point, alphas = _solve(work, np.where(chosen, np.inf, C * weight), point)
+        found.append(point)
+    return found, below, (chosen, point)
+
+
+def _released(held: Any, excess: Floats, sets: Bools, weight: Floats, need: Floats) -> Any:
+    """Release records that no floor needs, the costliest first; None if there are none.
+
+    The choice of overlapping sets may serve one set by the way and so more than it needs.
+    """
+    sets, kept = sets[need > 0.0], held.copy()
+    spare = sets @ (weight * held) - need[need > 0.0]
+    for i in np.argsort(-excess):
+        if excess[i] <= 0.0:
+            break
+        if held[i] and np.all(spare[sets[:, i]] >= weight[i]):
+            kept[i] = False
+            spare[sets[:, i]] -= weight[i]
+    return kept if kept.sum() < held.sum() else None

@@ -6,9 +6,10 @@ r"""The constrained SVM: rates on the training records with a floor under them.
     y_i(w^\top x_i + b)\ge1-\xi_i,\quad \zeta_i = 1\Rightarrow\xi_i = 0,\quad
     \sum_{i\in G}c_i\zeta_i\ge k_G,
 
-with multiplicities :math:`c_i` and a group :math:`G` for each floor: the positives (true positive
-rate), the negatives (true negative rate), all (accuracy). As in the paper a record counts only
-where its margin is at least 1, and :math:`k_G=\lceil\lambda\sum_Gc_i\rceil`. For fixed
+with multiplicities :math:`c_i` and a set :math:`G` for each floor: the positives (true positive
+rate), the negatives (true negative rate), all (accuracy), or those of a subgroup. As in the paper
+a record counts only where its margin is at least 1, and
+:math:`k_G=\lceil\lambda\sum_Gc_i\rceil`. For fixed
 :math:`\zeta` the problem is the convex one of :mod:`~svmproba.solvers.problem` with infinite
 bounds; :mod:`~svmproba.solvers.constrained.local_search` looks for a good :math:`\zeta`,
 :mod:`~svmproba.solvers.constrained.branch_and_bound` for a bound or a proof. Every result is
@@ -28,9 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from svmproba._types import Floats
+from svmproba._types import Bools, Floats
 from svmproba.solvers.constrained.branch_and_bound import N_FULL, N_OPEN, branch, new_tree
-from svmproba.solvers.constrained.feasible_point import polish
+from svmproba.solvers.constrained.feasible_point import class_sets, polish
 from svmproba.solvers.constrained.local_search import IMPOSSIBLE, search_bag
 from svmproba.solvers.constrained.penalties import is_large, penalty_path
 from svmproba.solvers.constrained.swaps import GOAL, KEPT, Task, new_task, slightly_less
@@ -95,8 +96,11 @@ class Bag(NamedTuple):
     scale: float  # factor of the records: C is divided by its square
 
 
-def prepare(rows: Any, signs: Floats, weight: Floats, n_floors: int, stop: Any) -> Bag:
+def prepare(
+    rows: Any, signs: Floats, weight: Floats, n_floors: int, stop: Any, sets: Bools | None = None
+) -> Bag:
     """Gather the records of positive weight and allocate the work space."""
+    sets = class_sets(signs) if sets is None else sets
     here = np.flatnonzero(weight > 0.0)
     part = rows[here]
     part = part.toarray() if sp.issparse(part) else part
@@ -113,7 +117,7 @@ def prepare(rows: Any, signs: Floats, weight: Floats, n_floors: int, stop: Any) 
         scale = 2.0 ** -np.frexp(largest)[1]  # a power of 2: nothing is rounded
         table[:, :d] *= scale
     alpha, _ = cold_start(table, d, slightly_less(c))
-    return Bag(new_task(table, d, y, c, int(KEPT) + n_floors, stop), here, alpha, scale)
+    return Bag(new_task(table, d, sets[:, here], c, int(KEPT) + n_floors, stop), here, alpha, scale)
 
 
 def run_search(
@@ -169,6 +173,7 @@ def solve_constrained(
     C: float,
     *,
     need: Floats,
+    sets: Bools | None = None,
     weight: Floats | None = None,
     effort: str | int = "default",
     bound: str = "svm",
@@ -186,8 +191,11 @@ def solve_constrained(
         Labels in {-1.0, +1.0}.
     C : float
         On the scale of ``||w||^2 / 2``.
-    need : array of shape (3,)
-        Mass that must have its margin, see :func:`needed_mass`.
+    need : array of shape (n_sets,)
+        Mass that must have its margin in each set of records, see
+        :func:`~svmproba.solvers.constrained.feasible_point.mass_in_sets`.
+    sets : boolean array of shape (n_sets, n), optional
+        These sets; by default the positives, the negatives, all.
     weight : array of shape (n,), optional
         Multiplicities; 0 for absent records.
     effort : {"fast", "default", "thorough"} or int, default="default"
@@ -213,7 +221,8 @@ def solve_constrained(
     weight = np.ones(len(signs)) if weight is None else np.asarray(weight, np.float64)
     need = np.asarray(need, np.float64)
     stop = np.zeros(1, np.uint8)
-    fixed = (rows, signs, weight, C, need)
+    sets = class_sets(signs) if sets is None else sets
+    fixed = (rows, signs, weight, C, need, sets)
     try:
         if is_large(int(np.count_nonzero(weight)), rows.shape[1]):
             return interruptible(_by_penalties, *fixed, stop)
@@ -225,11 +234,11 @@ def solve_constrained(
 
 
 def _by_search(
-    rows: Any, signs: Floats, weight: Floats, C: float, need: Floats, solves: int, seed: int,
-    start: Any, bound: str, time_limit: float | None, stop: Any,
+    rows: Any, signs: Floats, weight: Floats, C: float, need: Floats, sets: Bools, solves: int,
+    seed: int, start: Any, bound: str, time_limit: float | None, stop: Any,
 ) -> Constrained:  # fmt: skip
     """Search, and bound or prove what was found; where nothing was, look on by branching."""
-    bag = prepare(rows, signs, weight, 1, stop)
+    bag = prepare(rows, signs, weight, 1, stop, sets)
     task, d = bag.task, rows.shape[1]
     chosen = np.zeros(0, np.bool_) if start is None else np.asarray(start, np.bool_)[bag.here]
     grid = np.array([C], np.float64)
@@ -237,8 +246,8 @@ def _by_search(
     point, (value, lower), spent = points[0, 0], values[0, 0], int(task.tally[SOLVES])
     fixed = (rows, signs, weight, C, need)
     # A floor under one class is always met by its constant classifier.
-    found = polish(*fixed, point[:d]) if value < np.inf else None
-    found = polish(*fixed, np.zeros(d)) if found is None else found
+    found = polish(*fixed, point[:d], sets) if value < np.inf else None
+    found = polish(*fixed, np.zeros(d), sets) if found is None else found
     wanted = codes[0, 0] != IMPOSSIBLE and (found is None or bound != "svm")
     if wanted and not _proven(found, lower):
         until = np.inf if time_limit is None else time.perf_counter() + time_limit
@@ -249,7 +258,7 @@ def _by_search(
         while True:
             coef, best, below = run_branch(bag, C, best, _CHUNK if whole else 1, tree)
             if coef is not None:
-                found = _better(found, polish(*fixed, coef))
+                found = _better(found, polish(*fixed, coef, sets))
             spent += int(task.tally[SOLVES])
             finished = below >= best * (1.0 - _CLOSED) or spent > limit or stop[0]
             finished = finished or tree.count[N_FULL] or not tree.count[N_OPEN]
@@ -264,12 +273,12 @@ def _by_search(
 
 
 def _by_penalties(
-    rows: Any, signs: Floats, weight: Floats, C: float, need: Floats, stop: Any
+    rows: Any, signs: Floats, weight: Floats, C: float, need: Floats, sets: Bools, stop: Any
 ) -> Constrained:
     """Solve a large table."""
     here = np.flatnonzero(weight > 0.0)
     y, c = np.ascontiguousarray(signs[here]), np.ascontiguousarray(weight[here])
-    points, lower = penalty_path(rows[here], y, c, np.array([C]), need[None], stop)
+    points, lower = penalty_path(rows[here], y, c, np.array([C]), need[None], stop, sets[:, here])
     below, best = float(lower[0, 0]), points[0, 0]
     if best is None:
         return Constrained(None, np.nan, np.inf, below, "no_feasible_point_found", None, 0)

@@ -46,9 +46,9 @@ class Task(NamedTuple):
     length: Floats
     mass: Floats  # (n,), multiplicities
     base: Floats  # (n,), the same, slightly less: bounds at C = 1
-    group: Any  # (n,), bit g is set where the record counts for floor g
-    need: Floats  # (3,), mass that must have its margin: positives, negatives, all
-    rest: Floats  # (3,), what is still to be chosen of it
+    member: Any  # (n, n_sets), boolean: the sets of records that have floors
+    need: Floats  # (n_sets,), mass that must have its margin in each
+    rest: Floats  # (n_sets,), what is still to be chosen of it
     tally: Any  # (3,), counters
     work: Floats  # (5, n), keys of lists, a goal of bounds
     lists: Any  # (3, n)
@@ -67,7 +67,7 @@ def slightly_less(mass: Floats) -> Floats:
     return mass * (1.0 - 1e-8 * np.modf(0.6180339887 * np.arange(1, len(mass) + 1))[0])
 
 
-def new_task(table: Floats, d: int, signs: Floats, mass: Floats, slots: int, stop: Any) -> Task:
+def new_task(table: Floats, d: int, sets: Any, mass: Floats, slots: int, stop: Any) -> Task:
     """Allocate the work space of one bag.
 
     Parameters
@@ -76,14 +76,16 @@ def new_task(table: Floats, d: int, signs: Floats, mass: Floats, slots: int, sto
         Signed rows, dense (see :mod:`~svmproba.solvers.core.rows`).
     d : int
         Column of the bias.
-    signs, mass : arrays of shape (n,)
-        Labels and multiplicities.
+    sets : boolean array of shape (n_sets, n)
+        Records that count for each floor.
+    mass : array of shape (n,)
+        Multiplicities.
     slots : int
         How many solutions can be kept.
     stop : array of one byte
         Everything ends soon once it is set.
     """
-    n, space = len(signs), new_moves(table, d, slots, stop)
+    n, space = len(mass), new_moves(table, d, slots, stop)
     path = moving_path(space)
     here = path.places
     return Task(
@@ -96,9 +98,9 @@ def new_task(table: Floats, d: int, signs: Floats, mass: Floats, slots: int, sto
         here.length,
         mass,
         slightly_less(mass),
-        np.where(signs > 0.0, 1, 2) | 4,
-        np.zeros(3),
-        np.zeros(3),
+        np.ascontiguousarray(sets.T),
+        np.zeros(len(sets)),
+        np.zeros(len(sets)),
         np.zeros(3, np.int64),
         np.zeros((5, n)),
         np.zeros((3, n), np.int64),
@@ -117,22 +119,25 @@ def draw(tally):
 @njit(**JIT)
 def missing(t, short, held):
     """Find the mass each floor lacks, of the hard records or of all that hold; is any short."""
-    cap, lead, mass, group, need = t.cap, t.lead, t.mass, t.group, t.need
-    for g in range(3):
+    cap, lead, mass, member, need = t.cap, t.lead, t.mass, t.member, t.need
+    for g in range(need.shape[0]):
         short[g] = need[g]
     for i in range(mass.shape[0]):
         if cap[i] == np.inf or (held and lead[i] >= -ROUNDING):
-            for g in range(3):
-                short[g] -= mass[i] * (group[i] >> g & 1)
-    return max(short[0], max(short[1], short[2])) > 0.0
+            for g in range(need.shape[0]):
+                short[g] -= mass[i] * member[i, g]
+    lacks = False
+    for g in range(need.shape[0]):
+        lacks = lacks or short[g] > 0.0
+    return lacks
 
 
 @njit(**JIT)
-def useful(group, i, short):
+def useful(member, i, short):
     """Whether record i counts for a floor that is short."""
     yes = False
-    for g in range(3):
-        yes = yes or (short[g] > 0.0 and (group[i] >> g & 1) == 1)
+    for g in range(short.shape[0]):
+        yes = yes or (short[g] > 0.0 and member[i, g])
     return yes
 
 
@@ -168,10 +173,10 @@ def releases(t, C, key, index):
 @njit(**JIT)
 def additions(t, short, banned, key, index):
     """List the records that may be added, the cheapest by guess first."""
-    cap, lead, group, m = t.cap, t.lead, t.group, np.int64(0)
+    cap, lead, member, m = t.cap, t.lead, t.member, np.int64(0)
     table, d, free = t.space.table, t.space.d, open_free(t.space)
-    for i in range(group.shape[0]):
-        if cap[i] < np.inf and not banned[i] and useful(group, i, short):
+    for i in range(member.shape[0]):
+        if cap[i] < np.inf and not banned[i] and useful(member, i, short):
             index[m], key[m] = i, -lead[i]
             m += 1
     sort(key, index, m)
@@ -197,14 +202,14 @@ def switch(t, move, i, cap, cutoff):
 @njit(**JIT)
 def trim(t, move, C, v, short):
     """Release what the floors do not need; returns the value of slot 0, which was v."""
-    key, index, group, mass, base = t.work[0], t.lists[0], t.group, t.mass, t.base
+    key, index, member, mass, base = t.work[0], t.lists[0], t.member, t.mass, t.base
     while True:
         missing(t, short, np.bool_(False))
         m, who, best = releases(t, C, key, index), np.int64(-1), 0.0
         for a in range(m):
             i, spare = index[a], True
-            for g in range(3):
-                spare = spare and not (group[i] >> g & 1 and short[g] + mass[i] > 0.0)
+            for g in range(short.shape[0]):
+                spare = spare and not (member[i, g] and short[g] + mass[i] > 0.0)
             if spare and key[a] < best:
                 who, best = i, key[a]
         if who < 0 or v == np.inf:
