@@ -90,7 +90,9 @@ MODELS = {
     "three kernels": lambda: BootstrapSVC(
         kernel=["linear", "rbf"], gammas=0.5, calibration="platt", **SMALL
     ).fit(*THREE),
-    "landmarks": lambda: BootstrapSVC(kernel="rbf", n_components="auto", **SMALL).fit(X, y),
+    "landmarks": lambda: BootstrapSVC(
+        kernel="rbf", n_components="auto", gammas="search", **SMALL
+    ).fit(X, y),
     "three precomputed": lambda: BootstrapSVC(kernel="precomputed", **SMALL).fit(
         X @ X.T, THREE[1], sample_weight=PRESENT
     ),
@@ -139,7 +141,7 @@ WRONG = {
     "subgroup_rates": [None, [], [[0, 1]]],
     "separate": [None, 1],
     "subgroup": [None, [0, 1]],
-    "components_path_": [3, {"dict": [["brier", 2.0]]}],
+    **{key: [3, {"dict": [["brier", 2.0]]}] for key in ("components_path_", "gammas_path_")},
     "n_subsets_": [0, None],
     "subset_size_": [0, "9"],
     "held_out_": [[1]],
@@ -336,14 +338,8 @@ def spoiled(array, name):
 
 
 MAY_BE_MISSING = {"feature_names_in_", "costs_", "n_subsets_", "subset_size_"}
-MAY_BE_MISSING |= {
-    "components_path_",
-    "n_terms",
-    "column_means",
-    "groups",
-    "subgroup_rates",
-    "separate",
-}
+MAY_BE_MISSING |= {"components_path_", "gammas_path_"}
+MAY_BE_MISSING |= {"n_terms", "column_means", "groups", "subgroup_rates", "separate"}
 #: Shapes that are free: nothing else has the same size.
 FREE = {key: {"longer 0", "shorter 0"} for key in ("held_out_", "cv_scores_", "satisfied_")}
 #: Names of subgroups are any labels, and they are counted on other samples.

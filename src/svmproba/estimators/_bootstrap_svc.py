@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba.bootstrap.classes.fitted import FittedClasses
@@ -16,10 +16,16 @@ from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.classes.setting import ClassSetting, fit_classes
 from svmproba.estimators.ensemble.calibration import with_calibration
 from svmproba.estimators.ensemble.classifier import EnsembleClassifier
-from svmproba.estimators.ensemble.landmarks import try_components
 from svmproba.estimators.ensemble.little_bootstraps import fit_little, is_little
+from svmproba.estimators.ensemble.pilots import (
+    Path,
+    Pilot,
+    find_components,
+    find_gammas,
+    searched_parameters,
+)
 from svmproba.estimators.ensemble.setting import Checked, Setting, check_input, set_up
-from svmproba.estimators.input.parameters import check_kernels, is_auto, stores_parameters
+from svmproba.estimators.input.parameters import stores_parameters
 
 
 @document_parameters
@@ -56,7 +62,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
 
     Parameters
     ----------
-    {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps}
+    {Cs, kernel/ensemble, gammas/ensemble, degree, coef0, n_bootstraps}
     resample : {"bootstrap", "blb"}, default="bootstrap"
         How bags are drawn. ``"blb"``: the bag of little bootstraps [2]_, for tables that are too
         large for memory or time. A member sees a subset of ``n ** subset_exponent`` samples with
@@ -131,6 +137,9 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     components_path_ : dict of ndarrays, or None
         With ``n_components="auto"``, the numbers of landmarks that were tried, "n_components", each
         about twice the one before, and the Brier scores out of bag with them, "brier".
+    gammas_path_ : dict of ndarrays, or None
+        Where gammas were searched, those that were tried, "gamma", and the Brier scores out of bag
+        with them, "brier".
     oob_records_ : ndarray of int, shape (n_held_out,), or None
         With ``resample="blb"``, the samples held out of all subsets: `counts_`, `oob_proba_` and
         all other attributes with one entry a sample are about them, in this order. None: they are
@@ -197,7 +206,8 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     True
     """
 
-    components_path_: dict[str, NDArray[Any]] | None
+    components_path_: Path | None
+    gammas_path_: Path | None
 
     @stores_parameters
     def __init__(
@@ -205,7 +215,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
         Cs: ArrayLike | None = None,
         *,
         kernel: str | list[str] = "linear",
-        gammas: Any = "scale",
+        gammas: Any = None,
         degree: int = 3,
         coef0: float = 0.0,
         n_bootstraps: int = 500,
@@ -266,7 +276,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
                 raise ValueError("groups must be None with resample='blb', which draws samples.")
             setting, members, training = fit_little(self, X, y, sample_weight)
             self.n_subsets_, self.subset_size_ = setting.subsets
-            self.components_path_ = None
+            self.components_path_ = self.gammas_path_ = None
         else:
             checked = self._check_input(X, y, sample_weight, groups)
             if checked.n_classes > 2:
@@ -285,18 +295,23 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     def _check_input(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
     ) -> Checked:
-        """Check parameters and data; find the number of landmarks if it is left to the fit."""
+        """Check parameters and data; find the parameters that are left to the fit."""
         checked = check_input(self, X, y, sample_weight, groups)
-        self.components_path_: dict[str, NDArray[Any]] | None = None
-        if not is_auto(self.n_components):
+        self.components_path_ = self.gammas_path_ = None
+        searched = searched_parameters(self)
+        if not searched:
             return checked
-        n_components = None
-        if check_kernels(self.kernel) != ["linear"]:
-            shared = set(BootstrapSVC._get_param_names())
-            parameters = self.get_params(deep=False).items()
-            pilot = BootstrapSVC(**{name: wish for name, wish in parameters if name in shared})
-            n_components, self.components_path_ = try_components(pilot, checked, self.verbose)
-        return checked._replace(n_components=n_components)
+        shared = set(BootstrapSVC._get_param_names())
+        parameters = {k: x for k, x in self.get_params(deep=False).items() if k in shared}
+        pilot = Pilot(BootstrapSVC(**parameters), checked, self.verbose)
+        if "n_components" in searched:
+            n_components, self.components_path_ = find_components(pilot, checked.X.shape[0])
+            checked = checked._replace(n_components=n_components)
+        if "gammas" in searched:
+            fixed = (checked.X, checked.n_components)
+            gammas, self.gammas_path_ = find_gammas(pilot, *fixed)
+            checked = checked._replace(gammas=gammas)
+        return checked
 
     def _fit_classes(self, checked: Checked) -> None:
         """Fit more than two classes."""

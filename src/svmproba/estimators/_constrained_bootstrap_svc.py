@@ -62,8 +62,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     {floors}
     effort : {"fast", "default", "thorough"}, default="default"
         Convex problems that the search may solve for one member.
-    {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
-    {pos_label}
+    {Cs, kernel/ensemble, gammas/ensemble, degree, coef0, n_bootstraps, epsilon, reliability}
+    {calibration, pos_label}
     tol : float, default=1e-3
         Relative duality gap of the SVMs without floors from which the search starts.
     {n_components/ensemble, device, n_jobs, random_state, verbose}
@@ -121,7 +121,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         effort: str = "default",
         Cs: ArrayLike | None = None,
         kernel: str = "linear",
-        gammas: Any = "scale",
+        gammas: Any = None,
         degree: int = 3,
         coef0: float = 0.0,
         n_bootstraps: int = 500,
@@ -330,7 +330,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 #: Floors that users give.
 WISHES = (*FLOORS, "min_recall", "floors")
 #: What validation notes on the model that saw the data.
-SEEN = ("n_features_in_", "feature_names_in_", "components_path_")
+SEEN = ("n_features_in_", "feature_names_in_", "components_path_", "gammas_path_")
 
 
 def _floors_of(

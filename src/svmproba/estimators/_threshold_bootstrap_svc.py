@@ -82,8 +82,8 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         all such draws, which do not hang on one draw and are more cautious.
     calibration_size : float, default=0.3
         Share of either class held back with ``guarantee="split"``; with groups, of the groups.
-    {Cs, kernel/ensemble, gammas, degree, coef0, n_bootstraps, epsilon, reliability, calibration}
-    {pos_label, class_weight/ensemble, tol, n_components/ensemble, device, n_jobs}
+    {Cs, kernel/ensemble, gammas/ensemble, degree, coef0, n_bootstraps, epsilon, reliability}
+    {calibration, pos_label, class_weight/ensemble, tol, n_components/ensemble, device, n_jobs}
     {random_state, verbose}
 
     Attributes
@@ -137,7 +137,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         calibration_size: float = 0.3,
         Cs: ArrayLike | None = None,
         kernel: str = "linear",
-        gammas: Any = "scale",
+        gammas: Any = None,
         degree: int = 3,
         coef0: float = 0.0,
         n_bootstraps: int = 500,

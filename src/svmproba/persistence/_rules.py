@@ -113,12 +113,20 @@ def names(value: Any, sizes: Sizes) -> None:
     refuse(not all(isinstance(name, str) for name in value), "must be text")
 
 
-def components_path(value: Any, sizes: Sizes) -> None:
-    """Check the numbers of landmarks that were tried."""
-    refuse(not isinstance(value, dict), "is not a dict")
-    refuse(set(value) != {"n_components", "brier"}, "must have the keys n_components and brier")
-    array("i", "steps", be="positive")(value["n_components"], sizes)
-    floats("steps", be="not negative")(value["brier"], sizes)
+def path_of(name: str, check: Check) -> Check:
+    """Check the values of a parameter that were tried, and their Brier scores."""
+
+    def check_path(value: Any, sizes: Sizes) -> None:
+        refuse(not isinstance(value, dict), "is not a dict")
+        refuse(set(value) != {name, "brier"}, f"must have the keys {name} and brier")
+        check(value[name], sizes)
+        floats(len(value[name]), be="not negative")(value["brier"], sizes)
+
+    return check_path
+
+
+COMPONENTS_PATH = path_of("n_components", array("i", "steps", be="positive"))
+GAMMAS_PATH = path_of("gamma", floats("gammas tried", be="positive"))
 
 
 def of_members(value: Any, sizes: Sizes) -> None:
@@ -193,7 +201,8 @@ _ENSEMBLE: dict[str, Check] = {
     "_plus": whole(-1, 1),
     "pos_label_": Optional(elsewhere),
     "ensemble_": fitted_ensemble,
-    "components_path_": Optional(maybe(components_path)),
+    "components_path_": Optional(maybe(COMPONENTS_PATH)),
+    "gammas_path_": Optional(maybe(GAMMAS_PATH)),
     "n_subsets_": Optional(whole(1)),
     "subset_size_": Optional(whole(1)),
 }

@@ -120,7 +120,7 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     sizes = np.bincount(samples.label)
     check_sizes_of_classes(samples.classes, sizes)
     weights = class_weightings(weighting_of(estimator), samples.classes, sizes.tolist())
-    families = cross_families(estimator, samples, weights)
+    families = cross_families(estimator, samples, weights, checked.gammas)
     rng = as_generator(estimator.random_state)
     names = samples.classes.tolist()
     codes = groups_of(samples.label, checked.groups, samples.present, names)

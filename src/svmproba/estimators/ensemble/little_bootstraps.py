@@ -13,7 +13,7 @@ from svmproba._types import Floats
 from svmproba.bootstrap.fitting.little import Split, fit_little_members, split_records
 from svmproba.bootstrap.fitting.members import Members, Training
 from svmproba.estimators._progress import FitProgress
-from svmproba.estimators.ensemble.setting import Setting, fit_options, make_families
+from svmproba.estimators.ensemble.setting import Setting, fit_options, given_gammas, make_families
 from svmproba.estimators.input.dask_tables import is_lazy, read_labels, read_rows
 from svmproba.estimators.input.parameters import (
     as_generator,
@@ -66,7 +66,7 @@ def fit_little(
     draw = _draw_lazy if is_lazy(X) else _draw_in_memory
     drawn = draw(estimator, X, y, sample_weight, rng)
     split, n_held, n_bags = drawn.split, drawn.split.n_held_out, estimator.n_bootstraps
-    families = make_families(estimator, drawn, drawn.sizes)
+    families = make_families(estimator, drawn, drawn.sizes, given_gammas(estimator))
     judged = drawn.positive[:n_held]
     progress = FitProgress(
         estimator,

@@ -23,6 +23,7 @@ from svmproba.estimators.input.parameters import (
     check_gammas,
     check_kernels,
     is_auto,
+    is_search,
 )
 from svmproba.estimators.input.samples import check_records
 from svmproba.estimators.input.training_set import (
@@ -42,10 +43,10 @@ THETA = np.dtype(
 RARE = 0.3
 
 
-def make_families(estimator: Any, data: Any, sizes: tuple[int, int]) -> list[Family]:
+def make_families(estimator: Any, data: Any, sizes: tuple[int, int], gammas: Any) -> list[Family]:
     """Families of an ensemble: kernels, gammas and class weights, every one with every other."""
     weights = check_class_weights(weighting_of(estimator), data.classes, data.plus, sizes)
-    return cross_families(estimator, data, weights)
+    return cross_families(estimator, data, weights, gammas)
 
 
 def weighting_of(estimator: Any) -> Any:
@@ -56,7 +57,9 @@ def weighting_of(estimator: Any) -> Any:
     return estimator.class_weight
 
 
-def cross_families(estimator: Any, data: Any, weights: Sequence[tuple[float, ...]]) -> list[Family]:
+def cross_families(
+    estimator: Any, data: Any, weights: Sequence[tuple[float, ...]], gammas: Any
+) -> list[Family]:
     """Cross kernels, gammas and factors of the classes; refuses weights out of range."""
     low, high = (1.0, 1.0) if data.weight is None else (data.weight.min(), data.weight.max())
     names = ["sample_weight"] * (data.weight is not None) + ["class_weight"]
@@ -65,7 +68,7 @@ def cross_families(estimator: Any, data: Any, weights: Sequence[tuple[float, ...
     return [
         Family(kernel, float(gamma), factors)
         for kernel in check_kernels(estimator.kernel)
-        for gamma in check_gammas(estimator.gammas, kernel, data.X)
+        for gamma in check_gammas(gammas, kernel, data.X)
         for factors in weights
     ]
 
@@ -148,6 +151,7 @@ class Checked(NamedTuple):
     n_classes: int  # of the samples of positive weight
     groups: NDArray[np.int64] | None  # (n_given,), numbers of groups of samples
     n_components: int | None  # landmarks of kernels
+    gammas: Any  # as parameters name them, "scale" where the fit shall look for more
 
 
 def check_input(
@@ -162,16 +166,24 @@ def check_input(
     refuse_lazy(X, "BootstrapSVC(resample='blb') takes it by partitions, X.compute() collects")
     rows, labels = check_records(estimator, X, y, order="C")
     n_classes, codes = n_classes_of(labels, sample_weight, rows), check_groups(groups, len(labels))
-    return Checked(Cs, rows, labels, sample_weight, n_classes, codes, estimator.n_components)
+    n_components = None if is_auto(estimator.n_components) else estimator.n_components
+    given = (Cs, rows, labels, sample_weight, n_classes, codes)
+    return Checked(*given, n_components, given_gammas(estimator))
+
+
+def given_gammas(estimator: Any) -> Any:
+    """Gammas that parameters give; "scale" where they leave them to the fit."""
+    wish = estimator.gammas
+    return "scale" if wish is None or is_search(wish, estimator.kernel) else wish
 
 
 def set_up(estimator: Any, checked: Checked, passes: int = 1) -> Setting:
     """Encode two classes and draw the bags; each will be reported `passes` times."""
-    Cs, rows, labels, sample_weight, _, groups, n_components = checked
+    Cs, rows, labels, sample_weight, _, groups, n_components, gammas = checked
     pairwise = "precomputed" in check_kernels(estimator.kernel)
     data = training_set(rows, labels, sample_weight, None, estimator.pos_label, pairwise=pairwise)
     n_plus = int(data.positive.sum())
-    families = make_families(estimator, data, (len(data.positive) - n_plus, n_plus))
+    families = make_families(estimator, data, (len(data.positive) - n_plus, n_plus), gammas)
     rng = as_generator(estimator.random_state)
     names = data.classes[[1 - data.plus, data.plus]].tolist()
     codes = groups_of(data.positive, groups, data.present, names)

@@ -105,6 +105,11 @@ def is_auto(wish: Any) -> bool:
     return isinstance(wish, str) and wish == "auto"
 
 
+def is_search(gammas: Any, kernel: Any) -> bool:
+    """Whether the fit looks for a gamma."""
+    return is_auto(kernel) if gammas is None else isinstance(gammas, str) and gammas == "search"
+
+
 def check_grid_parameters(estimator: Any, may_be_auto: bool = False) -> Floats:
     """Check what all estimators with a grid have in common; gives the values of C.
 

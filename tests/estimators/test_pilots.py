@@ -1,4 +1,4 @@
-"""Number of landmarks found by the fit, and kernels that do not fit into memory."""
+"""Numbers of landmarks and gammas found by the fit, and kernels that do not fit into memory."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from svmproba import (
 )
 from svmproba.bootstrap.fitting import members
 from svmproba.estimators._progress import listening
-from svmproba.estimators.ensemble import landmarks
+from svmproba.estimators.ensemble import pilots
 from svmproba.estimators.input.parameters import as_generator
 from svmproba.solvers.runtime import memory
 
@@ -56,7 +56,7 @@ def test_scores_of_the_path_are_those_of_few_bags_of_any_state(moons):
     seed = int(as_generator(0).integers(2**31))
     for size, brier in list(zip(*model.components_path_.values(), strict=True))[:2]:
         pilot = BootstrapSVC(**AUTO | {"n_bootstraps": 25, "n_components": size}, gammas=1.0)
-        P = pilot.set_params(calibration="platt", random_state=seed).fit(X, y).oob_proba_[:, 1]
+        P = pilot.set_params(calibration="auto", random_state=seed).fit(X, y).oob_proba_[:, 1]
         assert_allclose(np.nanmean((P - y) ** 2), brier, rtol=1e-12)
     assert checked.n_components == model.components_path_["n_components"][-2]
 
@@ -92,9 +92,9 @@ def test_bags_of_the_search_are_not_counted_but_told(moons, capsys):
     with listening(heard.append):
         model.fit(*moons)
     assert sum(heard) == 30
-    told = [line for line in capsys.readouterr().err.splitlines() if "landmarks" in line]
+    told = [line for line in capsys.readouterr().err.splitlines() if "n_components" in line]
     assert len(told) == len(model.components_path_["brier"])
-    assert told[0].startswith("50 landmarks: Brier score out of bag 0.")
+    assert told[0].startswith("n_components=50: Brier score 0.")
 
 
 def test_the_summary_and_the_model_file_tell_the_path(fitted, tmp_path, moons):
@@ -155,9 +155,66 @@ def test_memory_is_that_of_the_system_or_of_the_container(tmp_path, monkeypatch)
     assert memory.available_memory() is None
 
 
+@pytest.fixture(scope="module")
+def islands():
+    """Positive samples in a fine chessboard: "scale" is much too wide a kernel."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, size=(400, 2))
+    return X, np.floor(X).sum(axis=1) % 2 == rng.binomial(1, 0.95, 400)
+
+
+def test_a_second_gamma_where_it_is_better(islands):
+    X, y = islands
+    model = BootstrapSVC([1.0, 10.0], kernel="auto", n_bootstraps=30, random_state=0).fit(X, y)
+    path, scale = model.gammas_path_, 1 / (2 * X.var())
+    assert_allclose(path["gamma"], scale * np.array([0.25, 1, 4, 16]))
+    best = path["gamma"][path["brier"].argmin()]
+    assert best > scale
+    rbf = model.thetas_["gamma"][model.thetas_["kernel"] == "rbf"]
+    assert_allclose(np.unique(rbf), [scale, best])
+    listed = BootstrapSVC([1.0, 10.0], kernel=["linear", "rbf"], gammas=["scale", best])
+    listed = listed.set_params(n_bootstraps=30, random_state=0).fit(X, y)
+    assert_array_equal(listed.predict_proba(X), model.predict_proba(X))
+    assert listed.gammas_path_ is None
+    pilot = BootstrapSVC([1.0, 10.0], kernel="rbf", gammas=best, n_bootstraps=25)
+    seed = int(as_generator(0).integers(2**31))
+    P = pilot.set_params(calibration="auto", random_state=seed).fit(X, y).oob_proba_[:, 1]
+    assert_allclose(np.nanmean((P - y) ** 2), path["brier"].min(), rtol=1e-12)
+
+
+def test_no_second_gamma_where_it_gains_little(moons):
+    X, y = make_moons(200, noise=0.3, random_state=1)
+    model = BootstrapSVC(1.0, kernel="rbf", gammas="search", n_bootstraps=30, random_state=0)
+    path = model.fit(X, y).gammas_path_
+    assert path["brier"].min() > 0.98 * path["brier"][1]
+    assert len(np.unique(model.thetas_["gamma"])) == 1
+    plain = BootstrapSVC(1.0, kernel="rbf", n_bootstraps=30, random_state=0).fit(X, y)
+    assert plain.gammas_path_ is None
+    assert_array_equal(plain.predict_proba(X), model.predict_proba(X))
+
+
+def test_search_of_gammas_and_landmarks(islands, tmp_path):
+    X, y = islands
+    model = BootstrapSVC(**AUTO, gammas="search", random_state=0).fit(X, y)
+    assert len(model.gammas_path_["brier"]) == 4
+    save(model, tmp_path / "m.svmproba")
+    again = load(tmp_path / "m.svmproba")
+    assert_array_equal(again.gammas_path_["gamma"], model.gammas_path_["gamma"])
+    three = y + 1 * (X[:, 0] > 4)
+    several = BootstrapSVC(1.0, kernel="auto", n_bootstraps=30, random_state=0).fit(X, three)
+    assert len(np.unique(several.thetas_["gamma"][several.thetas_["kernel"] == "rbf"])) == 2
+
+
+def test_little_bootstraps_do_not_search_gammas(islands):
+    X, y = islands
+    model = BootstrapSVC(1.0, kernel="auto", resample="blb", n_bootstraps=30).fit(X, y)
+    assert model.gammas_path_ is None
+    assert np.unique(model.thetas_["kernel"]).tolist() == ["linear", "rbf"]
+
+
 def test_the_number_of_landmarks_has_an_end(moons, monkeypatch):
-    monkeypatch.setattr(landmarks, "_MOST", 70)
-    monkeypatch.setattr(landmarks, "_GAIN", -1.0)
+    monkeypatch.setattr(pilots, "_MOST", 70)
+    monkeypatch.setattr(pilots, "_GAIN", -1.0)
     model = BootstrapSVC(**AUTO, gammas=1.0, random_state=0).fit(*moons)
     assert model.components_path_["n_components"].tolist() == [50, 70]
     assert model.n_components_ == 70
