@@ -51,7 +51,7 @@ def small(**params):
         ({"kernel": "rbf", "gammas": -1.0}, "gammas must be .* got -1.0"),
         ({"kernel": "rbf", "gammas": ["scale", 0]}, r"gammas must be .* got \['scale', 0\]"),
         ({"kernel": "rbf", "gammas": "wide"}, "gammas must be 'scale', 'auto'.* got 'wide'"),
-        ({"kernel": "rbf", "gammas": None}, "gammas must be .* got None"),
+        ({"kernel": "rbf", "gammas": np.nan}, "gammas must be .* got nan"),
         ({"kernel": "poly", "degree": 0}, "degree must be an integer >= 1, got 0"),
         ({"kernel": "poly", "coef0": np.nan}, "coef0 must be a finite number, got nan"),
         ({"n_bootstraps": 0}, "n_bootstraps must be an integer >= 1, got 0"),

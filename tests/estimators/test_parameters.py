@@ -13,6 +13,8 @@ CLASSES = sorted({getattr(estimators, name) for name in estimators.__all__}, key
 DIFFERENT = {
     "kernel": "ensembles take lists of kernels",
     "class_weight": "ensembles take lists of weights",
+    "gammas": "ensembles can search them",
+    "n_components": "ensembles can search it",
     "cv": "PosteriorProbabilitySVC has no C_selection, which tells the rule elsewhere",
     "C_selection": "the defaults and the measured scores differ",
     "readout": "two methods with their own ways to read a probability",

@@ -265,7 +265,8 @@ class TestEdges:
     @pytest.mark.parametrize("link", LINKS)
     def test_a_class_of_one_sample(self, link):
         labels = np.where(np.arange(150) == 3, "rare", np.where(y == 1, "b", "a"))
-        P = small(link).fit(X, labels).predict_proba(X)
+        with pytest.warns(UserWarning, match=r"fewer than 5 samples: 'rare' \(1\)"):
+            P = small(link).fit(X, labels).predict_proba(X)
         assert P.shape == (150, 3)
         assert np.isfinite(P).all()
 

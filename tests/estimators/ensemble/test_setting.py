@@ -65,7 +65,7 @@ def test_a_list_holds_the_members_of_its_entries(method, data):
 
 def test_names_that_stand_for_lists(data):
     X, y = data
-    auto = small(kernel="auto", class_weight="auto").fit(X, y)
+    auto = small(kernel="auto", gammas="scale", class_weight="auto").fit(X, y)
     listed = small(kernel=["linear", "rbf"], class_weight=[None, "balanced"]).fit(X, y)
     np.testing.assert_array_equal(auto.predict_proba(X), listed.predict_proba(X))
     even = small(class_weight="auto").fit(X, np.arange(len(X)) % 2)

@@ -170,7 +170,7 @@ def check_gammas(gammas: Any, kernel: str, X: Rows, weight: Floats | None = None
     if grid.size == 0:
         raise ValueError(
             f"gammas must be 'scale', 'auto', a positive finite number or a non-empty list of "
-            f"such, got {gammas!r}."
+            f"such (in ensembles also None or 'search'), got {gammas!r}."
         )
     return grid
 
