@@ -35,8 +35,8 @@ default="linear"
         Values of gamma for the kernels rbf, poly and sigmoid, in increasing order, each once.
         ``"scale"`` is ``1 / (n_features * X.var())`` and ``"auto"`` is ``1 / n_features``.
         ``"search"`` is ``"scale"`` and, where that takes 2 % off the Brier score out of bag of 25
-        bags, the best of a quarter, four times and sixteen times that. None: ``"search"`` with
-        ``kernel="auto"``, else ``"scale"``.""",
+        bags, the best of four and sixteen times that, or, without linear SVMs, a quarter. None:
+        ``"search"`` with ``kernel="auto"``, else ``"scale"``.""",
     "degree": """int, default=3
         Degree of the kernel poly.""",
     "coef0": """float, default=0.0
