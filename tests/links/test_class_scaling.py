@@ -62,3 +62,11 @@ def test_order_of_samples_and_of_classes():
 def test_few_samples(n):
     scaling = ClassScaling().fit(np.full((n, 3), 1 / 3), np.arange(n))
     assert_allclose(scaling.predict([[0.0, 0.5, 0.5]]).sum(), 1)
+
+
+def test_copies_of_a_sample_do_not_judge_themselves():
+    # A few labels, many times: scaling to them is worth nothing on other groups.
+    P, label, _ = drawn(np.ones(3), np.zeros(3), n=15, seed=6)
+    many = np.repeat(P, 40, axis=0), np.repeat(label, 40)
+    assert ClassScaling().fit(*many).kind_ != "none"
+    assert ClassScaling().fit(*many, np.arange(600) // 40).kind_ == "none"

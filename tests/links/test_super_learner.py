@@ -16,7 +16,7 @@ from svmproba.links import (
     SplineLink,
     StackLink,
 )
-from svmproba.links._super_learner import _candidates, convex_weights, deal
+from svmproba.links._super_learner import _candidates, convex_weights, deal, deal_groups
 
 
 def sample(truth, n=600, n_theta=4, seed=0, noise=0.2):
@@ -261,3 +261,38 @@ def test_candidates_of_values_families_and_all(families, varies, sizes):
     assert [len(candidate.places) for candidate in found] == sizes
     usable = np.flatnonzero(varies) if any(varies) else np.arange(len(varies))
     assert all(set(candidate.places) <= set(usable) for candidate in found)
+
+
+def test_folds_of_groups():
+    rng = np.random.default_rng(0)
+    groups, positive = rng.integers(0, 40, 300), rng.random(300) < 0.05
+    fold = deal_groups(groups, positive, 5)
+    by_group = [set(fold[groups == group]) for group in np.unique(groups)]
+    assert all(len(found) == 1 for found in by_group)
+    with_positive = np.unique(groups[positive])
+    counts = np.bincount([fold[groups == group][0] for group in with_positive], minlength=5)
+    assert np.ptp(counts) <= 1
+    names = rng.permutation(1000)[groups]
+    np.testing.assert_array_equal(deal_groups(names, positive, 5), fold)
+
+
+def test_copies_of_a_sample_do_not_judge_themselves():
+    rng = np.random.default_rng(1)
+    once, labels = rng.normal(size=(2, 80)), rng.random(80) < 0.5
+    scores, positive, groups = np.repeat(once, 8, axis=1), np.repeat(labels, 8), np.arange(640) // 8
+    assert AutoLink().fit(scores, positive).brier_ < 0.235
+    link = AutoLink().fit(scores, positive, groups)
+    assert link.brier_ > 0.245  # labels are noise
+    moved = rng.permutation(640)
+    again = AutoLink().fit(scores[:, moved], positive[moved], groups[moved])
+    assert again.brier_ == pytest.approx(link.brier_, rel=1e-9)
+
+
+def test_groups_that_cannot_be_dealt():
+    scores, positive = sample(sigmoid, n=60)
+    one_group_of_positives = np.where(positive, 99, np.arange(60))
+    assert np.isnan(AutoLink().fit(scores, positive, one_group_of_positives).brier_)
+    every = AutoLink().fit(scores, positive, np.arange(60))
+    assert every.brier_ < 0.25
+    with pytest.raises(ValueError, match=r"groups must have shape \(60,\), got \(59,\)"):
+        AutoLink().fit(scores, positive, np.arange(59))

@@ -129,7 +129,6 @@ WRONG = {
     "oob_proba": [[0.5]],
     "of_pair": [None, []],
     "n_classes": [2, None],
-    "grouped": [None, 1],
     "scaling": [None, {"ClassScaling": {"kind_": "none"}}],
     "kind_": ["linear", None],
     "links": [None, []],

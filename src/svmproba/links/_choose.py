@@ -50,6 +50,7 @@ def fit_link(
     positive: Bools,
     families: NDArray[np.int64] | None = None,
     ratios: Floats | None = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> Link:
     r"""Fit the named link to the out-of-bag scores of a bootstrap ensemble.
 
@@ -68,6 +69,8 @@ def fit_link(
         Family of each hyperparameter value, for ``"auto"``; None: one family.
     ratios : ndarray, shape (n_ratios, n), optional
         Mixtures of the families' scores in units of their spread over the bags, for ``"auto"``.
+    groups : ndarray of int, shape (n,), optional
+        Group of each sample, for the folds of ``"auto"``.
 
     Returns
     -------
@@ -90,6 +93,7 @@ def fit_link(
         families = np.zeros(len(scaled), dtype=np.int64) if families is None else families
         ratios = np.empty((0, len(positive))) if ratios is None else ratios
         alone = np.full(len(ratios), -1)
-        return AutoLink(np.append(families, alone)).fit(np.vstack([scaled, ratios]), positive)
-    link = BY_NAME[name]()
-    return link.fit(scaled if link.reads == "scaled" else mixed, positive)
+        link = AutoLink(np.append(families, alone))
+        return link.fit(np.vstack([scaled, ratios]), positive, groups)
+    other = BY_NAME[name]()
+    return other.fit(scaled if other.reads == "scaled" else mixed, positive)

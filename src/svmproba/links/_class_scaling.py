@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from svmproba._types import Floats
+from svmproba.links._super_learner import deal_groups
 
 KINDS = ("none", "temperature", "vector")
 _FOLDS = 5
@@ -51,7 +52,7 @@ class ClassScaling:
     ('temperature', True)
     """
 
-    def fit(self, P: ArrayLike, label: ArrayLike) -> ClassScaling:
+    def fit(self, P: ArrayLike, label: ArrayLike, groups: ArrayLike | None = None) -> ClassScaling:
         """Choose and fit the scaling.
 
         Parameters
@@ -60,6 +61,8 @@ class ClassScaling:
             Probabilities of samples that had no part in their making.
         label : array-like of int, shape (n,)
             Column of the class of each sample.
+        groups : array-like of int, shape (n,), optional
+            Group of each sample; a group is in one fold.
 
         Returns
         -------
@@ -71,7 +74,11 @@ class ClassScaling:
         # order within a class does not depend on the names of the others.
         order = np.lexsort((*np.sort(logs, axis=1).T, logs[np.arange(len(own)), own], own))
         logs, own = logs[order], own[order]
-        fold = _deal(own)
+        if groups is None:
+            fold = _deal(own)
+        else:
+            some = np.zeros(len(own), dtype=np.bool_)
+            fold = deal_groups(np.asarray(groups)[order], some, _FOLDS)
         held_out = []
         for kind in KINDS:
             loss = np.empty(len(own))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from svmproba._types import Bools, Floats
 from svmproba.links._beta import BetaLink
 from svmproba.links._isotonic import IsotonicLink
-from svmproba.links._link import Link, Places
+from svmproba.links._link import Link, Places, check_pairs
 from svmproba.links._platt import PlattLink
 from svmproba.links._spline import QuadraticLink, SplineLink
 from svmproba.links._stack import StackLink
@@ -125,19 +125,44 @@ class AutoLink(Link):
         """Scores of all hyperparameter values, and ratios to their spread."""
         return "ratios"
 
-    def _fit(self, s: Floats, plus: Bools) -> None:
+    def fit(
+        self, scores: ArrayLike, positive: ArrayLike, groups: ArrayLike | None = None
+    ) -> AutoLink:
+        """Fit the link to scores and labels.
+
+        Parameters
+        ----------
+        scores : array-like, shape (n_rows, n)
+            Finite scores of samples that the SVMs were not trained on.
+        positive : array-like of bool, shape (n,)
+            Which samples belong to the class of interest.
+        groups : array-like of int, shape (n,), optional
+            Group of each sample; a group is in one fold.
+
+        Returns
+        -------
+        self
+            The fitted link.
+        """
+        s, plus = check_pairs(scores, positive, ndim=2)
+        codes = np.arange(len(plus)) if groups is None else np.asarray(groups)
+        if codes.shape != plus.shape:
+            raise ValueError(f"groups must have shape {plus.shape}, got {codes.shape}")
         # Sorted, because rounding of sums depends on the order of their terms.
         order = np.lexsort((*s[::-1], plus))
-        s, plus = s[:, order], plus[order]
+        self._fit_sorted(s[:, order], plus[order], None if groups is None else codes[order])
+        return self
+
+    def _fit_sorted(self, s: Floats, plus: Bools, groups: NDArray[Any] | None) -> None:
         self.centre_, spread = s.mean(axis=1), s.std(axis=1)
         varies = spread > _CONSTANT * np.abs(s).max(axis=1)
         self.scale_ = np.where(varies, spread, np.inf)
         s = self._standardised(s)
         candidates = list(_candidates(self._families(len(s)), varies))
         weights, self.brier_ = np.full(len(candidates), 1 / len(candidates)), np.nan
-        n_least = int(min(plus.sum(), (~plus).sum()))
-        if n_least >= 2:
-            P = _cross_fitted(candidates, s, plus, min(_FOLDS, n_least))
+        fold = _folds(s, plus, groups)
+        if fold is not None:
+            P = _cross_fitted(candidates, s, plus, fold)
             weights = convex_weights(P, plus, _SHRINKAGE)
             self.brier_ = float(((weights @ P - plus) ** 2).mean())
         used = np.flatnonzero(weights >= min(_LEAST_WEIGHT, weights.max()))
@@ -181,14 +206,13 @@ def _candidates(families: NDArray[np.int64], varies: Bools) -> Iterator[Candidat
 
 
 def _cross_fitted(
-    candidates: list[Candidate], scores: Floats, positive: Bools, n_folds: int
+    candidates: list[Candidate], scores: Floats, positive: Bools, fold: NDArray[np.int64]
 ) -> Floats:
     """Probability (n_candidates, n) of every sample from a fit without its fold."""
-    fold = deal(scores.mean(axis=0), positive, n_folds)
     P = np.empty((len(candidates), len(positive)))
     for row, candidate in zip(P, candidates, strict=True):
         read = candidate.read(scores)
-        for k in range(n_folds):
+        for k in np.unique(fold):
             out = fold == k
             link = candidate.fit(read[..., ~out], positive[~out])
             row[out] = link.predict(read[..., out])
@@ -214,6 +238,35 @@ def convex_weights(P: Floats, positive: Bools, shrinkage: float) -> Floats:
     root = np.sqrt(np.maximum(values, 0.0))[:, np.newaxis] * vectors.T
     w, _ = nnls(np.vstack([root, np.ones(m)]), np.append(np.zeros(m), 1.0), maxiter=100 * m)
     return np.asarray(w / w.sum())
+
+
+def _folds(s: Floats, plus: Bools, groups: NDArray[Any] | None) -> NDArray[np.int64] | None:
+    """Fold (n,) of every sample; None if the samples outside some fold would lack a class."""
+    samples = np.arange(len(plus)) if groups is None else groups
+    n_folds = min(_FOLDS, *(len(np.unique(samples[label])) for label in (plus, ~plus)))
+    if n_folds < 2:
+        return None
+    if groups is None:
+        return deal(s.mean(axis=0), plus, n_folds)
+    fold = deal_groups(groups, plus, n_folds)
+    both = all(len(np.unique(plus[fold != k])) == 2 for k in range(n_folds))
+    return fold if both else None
+
+
+def deal_groups(groups: NDArray[Any], positive: Bools, n_folds: int) -> NDArray[np.int64]:
+    """Fold (n,) of every sample, that of its group.
+
+    Folds have as many groups with a positive sample as each other, and as many others. They do not
+    depend on the names of the groups, which are taken in the order of their first samples.
+    """
+    _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
+    has_positive = np.bincount(codes, positive) > 0
+    fold, rng = np.empty(len(first), dtype=np.int64), np.random.default_rng(0)
+    for kind in (has_positive, ~has_positive):
+        places = np.flatnonzero(kind)
+        in_order = places[np.argsort(first[places])]
+        fold[in_order] = rng.permutation(np.arange(len(places)) % n_folds)
+    return fold[codes]
 
 
 def deal(scores: Floats, positive: Bools, n_folds: int) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ from svmproba.persistence._checks import (
     within,
 )
 from svmproba.persistence._link_rules import CALIBRATORS, link
-from svmproba.persistence._member_rules import members, spreads, thetas, weights
+from svmproba.persistence._member_rules import groups, members, spreads, thetas, weights
 
 
 def gaps(value: Any, sizes: Sizes) -> None:
@@ -122,6 +122,6 @@ FITTED_CLASSES: dict[str, Check] = {
     "calibrator": maybe(calibrator),
     "costs": maybe(floats("classes", "classes")),
     "guarantee": kind(str),
-    "grouped": kind(bool),
+    "groups": maybe(groups),
     "places": nothing,
 }

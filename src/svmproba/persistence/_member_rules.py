@@ -85,6 +85,12 @@ def weights(value: Any, sizes: Sizes) -> None:
     sizes["used"] = int(np.count_nonzero(value))
 
 
+def groups(value: Any, sizes: Sizes) -> None:
+    """Check the numbers of the groups of samples; -1 stands for weight 0."""
+    array("i", "samples")(value, sizes)
+    refuse(value.min(initial=0) < -1 or value.max(initial=0) >= len(value), "are not groups")
+
+
 def spreads(*before: str) -> Check:
     """Check spreads of the scores, one row for each map where links read them."""
 

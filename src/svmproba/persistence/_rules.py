@@ -48,7 +48,14 @@ from svmproba.persistence._checks import (
 from svmproba.persistence._class_rules import FITTED_CLASSES, SCALING
 from svmproba.persistence._encoder_rules import check_encoder
 from svmproba.persistence._link_rules import CALIBRATORS, LINKS, PAIR_LINKS, link
-from svmproba.persistence._member_rules import feature_map, members, spreads, thetas, weights
+from svmproba.persistence._member_rules import (
+    feature_map,
+    groups,
+    members,
+    spreads,
+    thetas,
+    weights,
+)
 from svmproba.persistence._names import PARTS, parameters
 from svmproba.selection import SelectedBootstrapSVC
 
@@ -78,12 +85,6 @@ def curve(value: Any, sizes: Sizes) -> None:
     shares = floats("thresholds", be="in [0, 1] or NaN")
     checks = {"threshold": floats("thresholds", be="numbers that do not fall")}
     check_all(value._asdict(), checks | dict.fromkeys(RateCurve._fields[1:], shares), {**sizes})
-
-
-def groups(value: Any, sizes: Sizes) -> None:
-    """Check the numbers of the groups of samples; -1 stands for weight 0."""
-    array("i", "samples")(value, sizes)
-    refuse(value.min(initial=0) < -1 or value.max(initial=0) >= len(value), "are not groups")
 
 
 def subgroup_rates(value: Any, sizes: Sizes) -> None:

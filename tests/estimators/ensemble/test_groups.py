@@ -18,6 +18,7 @@ from svmproba import (
     ThresholdBootstrapSVC,
     to_onnx,
 )
+from svmproba.links import AutoLink
 
 SMALL = {"Cs": [0.1, 1.0], "n_bootstraps": 40, "random_state": 0}
 
@@ -39,6 +40,30 @@ NAMES = np.array([f"patient {g}" for g in GROUPS])
 @pytest.fixture(scope="module")
 def model():
     return BootstrapSVC(**SMALL).fit(X, y, groups=NAMES)
+
+
+def test_links_are_cross_fitted_by_group():
+    few = SMALL | {
+        "n_bootstraps": 25,
+        "class_weight": [None],
+    }  # links do not read the spread of so few bags
+    model = BootstrapSVC(**few, calibration="auto").fit(X, y, groups=NAMES)
+    scores = model.oob_scores_ / model.score_scales_[:, np.newaxis]
+    enough = (model.counts_ == 0).sum(axis=0) >= 5
+    by_group = AutoLink().fit(scores[:, enough], y[enough] == 1, GROUPS[enough])
+    by_sample = AutoLink().fit(scores[:, enough], y[enough] == 1)
+    assert model.calibrator_.brier_ == pytest.approx(by_group.brier_, rel=1e-9)
+    assert by_group.brier_ > by_sample.brier_  # visits of one patient are alike
+    several = BootstrapSVC(**few, calibration="auto").fit(X, y + (GROUPS >= 50), groups=NAMES)
+    names = several.ensemble_.groups
+    assert len(set(zip(names, NAMES, strict=True))) == len(set(names)) == 60
+    scores = several.oob_scores_ / several.score_scales_[:, :, np.newaxis]
+    for pair, (first, second) in enumerate(several.pairs_):
+        chosen = np.isin(y + (GROUPS >= 50), [first, second]) & enough
+        positive = (y + (GROUPS >= 50))[chosen] == second
+        alone = AutoLink().fit(scores[pair][:, chosen], positive, GROUPS[chosen])
+        found = several.calibrator_.links[pair].brier_
+        assert found == pytest.approx(alone.brier_, rel=1e-9)
 
 
 # Bags

@@ -48,7 +48,7 @@ class FittedClasses:
     calibrator: Any = None  # `ClassCalibrator`; None: vote shares
     costs: Floats | None = None  # (n_classes, n_classes), true by called: least cost is chosen
     guarantee: str = NO_GUARANTEE
-    grouped: bool = False  # bags drew groups of samples
+    groups: NDArray[np.int64] | None = None  # (n_samples,), that bags drew; -1 for weight 0
     places: None = None  # of the samples in the table: all
 
     @property
@@ -70,7 +70,7 @@ def settle_classes(
     thetas: NDArray[Any],
     n_redraws: int,
     present: Ints | None,
-    grouped: bool,
+    groups: NDArray[np.int64] | None,
     spread: Callable[[NDArray[Any], float], NDArray[Any]],
     n_jobs: int | None,
     device: str,
@@ -125,7 +125,7 @@ def settle_classes(
         oob_proba=P,
         shifts=np.zeros(n_classes),
         factors=np.ones(n_classes),
-        grouped=grouped,
+        groups=None if groups is None else spread(groups, -1),
     )
 
 

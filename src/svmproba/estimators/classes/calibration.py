@@ -61,13 +61,14 @@ def with_class_calibration(
     n_left_out = np.count_nonzero(ensemble.counts == 0, axis=0)
     families = families_of_pairs(ensemble)
     scaled = scaled_oob_scores(ensemble)
-    pairs = samples_of_pairs(ensemble.label, n_classes)
+    pairs, groups = samples_of_pairs(ensemble.label, n_classes), ensemble.groups
 
     def fit_link(place: slice) -> tuple[Any, Floats]:
         p = place.start
         chosen, positive = pairs[p]
         spreads = ensemble.oob_spreads[p]
-        own = OutOfBag(scaled(p)[:, chosen], spreads[:, chosen], positive, n_left_out[chosen])
+        left_out = n_left_out[chosen], None if groups is None else groups[chosen]
+        own = OutOfBag(scaled(p)[:, chosen], spreads[:, chosen], positive, *left_out)
         first, second = (labels[k] for k in ensemble.members.pairs[p])
         between = f" of the classes {first!r} and {second!r}"
         link = fit_oob_link(calibration, own, ensemble.weights, families, n_bags, between)
@@ -80,7 +81,8 @@ def with_class_calibration(
     known = ~np.isnan(table).any(axis=1)
     P = np.full((len(table), n_classes), np.nan)
     coupled = couple(1 - table[known])
-    calibrator.scaling.fit(coupled, ensemble.label[known])
+    codes = None if groups is None else groups[known]
+    calibrator.scaling.fit(coupled, ensemble.label[known], codes)
     P[known] = calibrator.scaling.predict(coupled)
     return replace(plain, calibrator=calibrator, oob_proba=P)
 

@@ -22,7 +22,7 @@ def class_interval(
     """Limits (n, n_classes, 2), see `BootstrapSVC.predict_proba_interval`."""
     if kind == "venn_abers":
         raise ValueError("kind='venn_abers' needs two classes: give 'simulation' or 'sampling'.")
-    if kind == "sampling" and ensemble.grouped:
+    if kind == "sampling" and ensemble.groups is not None:
         raise ValueError("kind='sampling' with groups of samples needs two classes.")
     members, calibrated = ensemble.members, ensemble.is_calibrated
     n_classes, n_bags = members.n_classes, len(ensemble.counts)

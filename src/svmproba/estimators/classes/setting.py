@@ -49,7 +49,7 @@ class ClassSetting(NamedTuple):
     pairwise: bool  # X holds kernel values
     options: dict[str, Any]  # keyword arguments of `fit_members`, told of all classes
     progress: FitProgress
-    grouped: bool  # bags drew groups of samples
+    groups: NDArray[np.int64] | None  # (n,), of samples that belong together
 
     def options_of(self, pair: int, rng: np.random.Generator) -> dict[str, Any]:
         """Keyword arguments of `fit_members` for one pair."""
@@ -105,7 +105,7 @@ class ClassSetting(NamedTuple):
             thetas=class_thetas(self.options["families"], self.options["Cs"]),
             n_redraws=self.n_redraws,
             present=samples.present if len(samples.present) < samples.n_given else None,
-            grouped=self.grouped,
+            groups=self.groups,
             spread=partial(spread_values, present=samples.present, n_given=samples.n_given),
             n_jobs=estimator.n_jobs,
             device=estimator.device,
@@ -138,7 +138,7 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     options |= {"tally": no_tally if plain else None, "measure": estimator.reliability}
     pairs = samples_of_pairs(samples.label, len(samples.classes))
     fixed_setting = (samples, pairs, counts, n_redraws, pairwise, options, progress)
-    return ClassSetting(*fixed_setting, codes is not None)
+    return ClassSetting(*fixed_setting, codes)
 
 
 def fit_classes(estimator: Any, checked: Checked) -> tuple[ClassSetting, FittedClasses]:

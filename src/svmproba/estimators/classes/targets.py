@@ -73,7 +73,7 @@ def refuse_guarantee_of_groups(
     ensemble: FittedClasses, guarantee: str | None, groups: object
 ) -> None:
     """Refuse a guarantee from samples that are not independent."""
-    if guarantee is not None and (ensemble.grouped or groups is not None):
+    if guarantee is not None and (ensemble.groups is not None or groups is not None):
         raise ValueError(
             f"guarantee={guarantee!r} with groups of samples needs two classes, got "
             f"{len(ensemble.factors)}."

@@ -51,6 +51,7 @@ def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> Fitte
         ensemble.oob_spreads,
         ensemble.positive,
         np.count_nonzero(ensemble.counts == 0, axis=0),
+        ensemble.groups,
     )
     families = families_of(ensemble.thetas)
     link = fit_oob_link(calibration, out_of_bag, ensemble.weights, families, len(ensemble.counts))
@@ -65,6 +66,7 @@ class OutOfBag(NamedTuple):
     spreads: Floats  # (n_families or 0, n)
     positive: Bools  # (n,)
     n_bags: NDArray[np.int64]  # (n,), how many bags left a sample out
+    groups: NDArray[np.int64] | None  # (n,)
 
 
 def fit_oob_link(
@@ -76,7 +78,7 @@ def fit_oob_link(
     between: str = "",
 ) -> Any:
     """Fit a link to the samples that enough bags left out; `between` names a pair of classes."""
-    scaled, spreads, positive, n_left_out = out_of_bag
+    scaled, spreads, positive, n_left_out, groups = out_of_bag
     usable = (n_left_out >= LEAST_BAGS) & ~np.isnan(scaled).any(axis=0)
     if not usable.any():
         raise ValueError(
@@ -91,6 +93,7 @@ def fit_oob_link(
         positive[usable],
         families[in_use],
         _ratios(weights, scaled, spreads)[:, usable],
+        None if groups is None else groups[usable],
     )
 
 
