@@ -126,18 +126,18 @@ def test_a_floor_of_a_subgroup_of_all_is_that_of_the_class(data):
 def test_samples_of_weight_0_do_not_count(data):
     X, y, sex = data
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
-    options = {"floors": {"women": 0.9, "men": {"min_tnr": 0.5}}, "solver": "bb", "effort": "fast"}
-    weighted = ConstrainedSVC(0.1, **options).fit(X, y, sample_weight=weight, by=sex)
+    floors = {"women": 0.9, "men": {"min_tnr": 0.5}}
+    options = {"solver": "bb", "effort": "fast", "random_state": 0}
+    weighted = ConstrainedSVC(0.1, floors=floors, **options).fit(X, y, sample_weight=weight, by=sex)
     rows = np.repeat(np.arange(len(y)), weight.astype(int))
-    repeated = ConstrainedSVC(0.1, **options).fit(X[rows], y[rows], by=sex[rows])
+    repeated = ConstrainedSVC(0.1, floors=floors, **options).fit(X[rows], y[rows], by=sex[rows])
     assert weighted.rates_["tpr of women"] >= 0.9
     assert repeated.rates_["tnr of men"] >= 0.5
     assert weighted.bound_ <= repeated.objective_ * (1 + 1e-6)
     assert repeated.bound_ <= weighted.objective_ * (1 + 1e-6)
     mask = sex == "women"
-    masked = ConstrainedSVC(
-        0.1, floors=[(mask, 0.9), (~mask, {"min_tnr": 0.5})], solver="bb", effort="fast"
-    ).fit(X, y, sample_weight=weight)
+    masked = ConstrainedSVC(0.1, floors=[(mask, 0.9), (~mask, {"min_tnr": 0.5})], **options)
+    masked.fit(X, y, sample_weight=weight)
     assert np.array_equal(masked.coef_, weighted.coef_)
 
 
