@@ -105,8 +105,7 @@ def settle_ensemble(
 ) -> FittedEnsemble:
     """Weigh the hyperparameter values and summarise the out-of-bag scores of the samples X.
 
-    ``spread(values, fill)`` puts values (..., n) of these samples at their places among all samples
-    given, and `fill` elsewhere. The result decides by vote shares, at one half.
+    ``spread(values, fill)`` puts values of these samples at their places among all samples given.
     """
     reliability, kept = mean_reliability(training.reliability), training.scores
     rho = weights(reliability, epsilon)
@@ -189,10 +188,7 @@ def oob_levels(ensemble: FittedEnsemble) -> Floats:
 
 
 def own_scores(ensemble: FittedEnsemble) -> Floats:
-    """Score of each training sample over the bags without it, as jackknife+ compares them.
-
-    Where samples come in groups, one of each class decides for its group; the others are NaN.
-    """
+    """Score of each training sample over the bags without it; with groups, of one in each group."""
     scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
     own: Floats = scaled.mean(axis=0)
     if ensemble.groups is not None:

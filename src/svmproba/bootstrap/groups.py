@@ -31,11 +31,7 @@ SUBSAMPLINGS = ("single", "repeated")
 
 
 def one_of_each(groups: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Places, increasing, of one random sample of each group; always the same ones.
-
-    The seed is fixed: the same samples give the same threshold, and the order of the samples within
-    a group, which may be that of time, plays no part.
-    """
+    """Places, increasing, of one random sample of each group; the seed is fixed."""
     order = np.random.default_rng(0).permutation(len(groups))
     return np.sort(order[np.unique(groups[order], return_index=True)[1]])
 

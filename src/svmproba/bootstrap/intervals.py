@@ -178,12 +178,10 @@ def _jackknife_variance(centred: Floats, counts: NDArray[np.unsignedinteger]) ->
 
 
 def percentile_interval(bag_scores: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Where the score of one SVM, fitted on all training samples, may lie: bootstrap percentiles.
+    """Percentiles over the bags of scores (B, n): where the score of one SVM may lie.
 
-    The limits (n,) are quantiles of the scores of the bags (B, n), linear between order statistics.
-    The coefficients of a linear SVM are asymptotically normal where the class densities are smooth
-    (Koo et al., "A Bahadur representation of the linear support vector machine", JMLR 9, 2008), so
-    coverage is right in the limit, except for the bias of regularisation.
+    Coverage is right in the limit of many samples, except for the bias of regularisation (Koo et
+    al., "A Bahadur representation of the linear support vector machine", JMLR 9, 2008).
     """
     _check_confidence(confidence)
     scores = _check_bags("bag_scores", bag_scores)

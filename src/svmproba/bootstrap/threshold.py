@@ -35,10 +35,7 @@ class RateCurve(NamedTuple):
 
 
 def level_for_rate(levels: Floats, rate: float) -> float:
-    r"""Level :math:`m_{[\lceil\tau n\rceil]}` of the n in decreasing order, reached by a share.
-
-    The paper's closed form; infinite for a rate of 0. A threshold just below it reaches the rate.
-    """
+    r"""Level :math:`m_{[\lceil\tau n\rceil]}` of the n in decreasing order."""
     k = int(np.ceil(rate * len(levels) - 1e-9))
     if k <= 0:
         return float("inf")
@@ -86,11 +83,9 @@ def threshold_for_rate(
 ) -> float:
     """Threshold of the levels that gives a class its rate; a sample is called positive above it.
 
-    The class is that of interest for `sign` 1, the other one for -1; a level of NaN is not counted.
-    With `exceed` the threshold only moves in favour of the class, away from `neutral`. With a
-    confidence, the rate is guaranteed on new samples, see `guaranteed_level`; else it is reached on
-    these. The threshold keeps away from the sample that sets it by `hair` times the largest level.
-    Errors call the samples by `name`, such as "of class 'a'", or positive and negative ones.
+    `sign` is 1 for the class of interest, else -1. With `exceed` the threshold only moves in favour
+    of the class, away from `neutral`. `hair`, times the largest level, keeps it off the sample that
+    sets it.
     """
     judged = (positive == (sign > 0)) & ~np.isnan(levels)
     of_class = levels[judged]

@@ -87,9 +87,8 @@ class UnseenCells:
 class Scorer:
     """Turns chunks of a table into chunks of probabilities and decisions.
 
-    The model and `about` were saved by ``svmproba fit``; `keep` are columns to copy. Strict: an
-    unknown category is an error. Lenient: neither a cell that is not a number nor a column that has
-    only unknown categories is one.
+    Strict: an unknown category is an error. Lenient: neither a cell that is not a number nor a
+    column that has only unknown categories is one.
     """
 
     def __init__(
@@ -152,10 +151,7 @@ class Scorer:
         return pa.record_batch(made, schema=self.schema)
 
     def _reasons(self, rows: Any, called: Ints) -> list[Any]:
-        """Columns of largest contribution to the score, and these contributions.
-
-        Of more than two classes the score is that of the class that is called.
-        """
+        """Columns of largest contribution to the score, and these contributions."""
         if not self._n_reasons:
             return []
         values, _, _, _, names = self._model[-1].contributions(rows, groups=self._groups)

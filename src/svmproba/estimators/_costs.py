@@ -296,8 +296,8 @@ def classes_with_costs(ensemble: FittedClasses, costs: Floats) -> FittedClasses:
 def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:
     """Probability from which on the class of interest costs no more than the other class.
 
-    With `n`, every sample may have costs of its own. At or below 0 the class of interest is always
-    cheaper, above 1 never; infinite for a sample whose wrong calls cost as much as its right ones.
+    With `n`, every sample may have its own costs; infinite where wrong calls cost as much as right
+    ones.
     """
     tp, tn, fn, fp = (check_cost(name, costs[name], n) for name in COSTS)
     for name, cost in (("fn_cost", fn), ("fp_cost", fp)):

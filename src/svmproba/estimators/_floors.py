@@ -38,8 +38,7 @@ def clash_message(
 ) -> str:
     """Name floors that cannot be met together, and the best value of the last of them.
 
-    Of many floors those are left out, one after the other, without which no point is found either.
-    The value is found by bisection.
+    Floors are left out without which no point is found either; the value is found by bisection.
     """
 
     def solve(some: list[Floor]) -> Constrained:

@@ -48,11 +48,10 @@ class Measured(NamedTuple):
 
 
 class Entry(NamedTuple):
-    r"""Our value, its standard error, the paper's value, and their distance.
+    r"""Our value, its standard error, the paper's, and their distance in standard errors.
 
-    The distance is :math:`(ours-paper)/\sqrt{se^2+se_p^2}`. The paper's standard error
-    :math:`se_p` is not printed; it is taken from the spread of ours for as many records as the
-    paper predicted. What rounding to three decimals can explain is left out of the difference.
+    The distance is :math:`(ours-paper)/\sqrt{se^2+se_p^2}`, less what rounding explains;
+    :math:`se_p` is taken from the spread of ours.
     """
 
     ours: float
@@ -84,8 +83,7 @@ Found = dict[tuple[str, str], Measured]
 def collect(store: Store, plan: Plan, tables: dict[str, Table], families: Sequence[str]) -> Found:
     """Summarise what the store has for a plan, by data set and output.
 
-    Where a family was not computed with the plan's bags, the largest number of bags that was used
-    stands in, and a note says so; likewise for the effort of CEBB2.
+    Where the plan's bags are missing, the largest number that was used stands in, with a note.
     """
     found: Found = {}
     for dataset, table in tables.items():

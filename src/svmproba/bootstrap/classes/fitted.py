@@ -75,11 +75,7 @@ def settle_classes(
     n_jobs: int | None,
     device: str,
 ) -> FittedClasses:
-    """Weigh the hyperparameter values and summarise the out-of-bag scores of the samples X.
-
-    ``spread(values, fill)`` puts values (..., n) of these samples at their places among all samples
-    given, and `fill` elsewhere. The result decides by vote shares.
-    """
+    """Weigh the hyperparameter values and summarise the samples X; see `settle_ensemble`."""
     n_classes = members.n_classes
     fixed = (members, X, np.zeros(n_classes))
     calls = calls_of(*fixed, counts=counts, label=label, n_jobs=n_jobs, device=device)
@@ -130,12 +126,9 @@ def settle_classes(
 
 
 def reliability_of_calls(measure: str, right: Floats, n_out: NDArray[np.integer[Any]]) -> Floats:
-    r"""Measure bags (n_theta, n_bags) by the calls of the samples that they left out.
+    """Measure bags (n_theta, n_bags) by the calls of the samples that they left out.
 
-    `right` (n_theta, n_bags, n_classes) are the calls of the own class and `n_out` (n_bags,
-    n_classes) the samples of each class that a bag left out. With the recalls of the classes,
-    *accuracy* is the share of right calls, *balanced_accuracy* the mean of the recalls and *g_mean*
-    their geometric mean; NaN where undefined.
+    From calls of the own class (n_theta, n_bags, n_classes) and class sizes (n_bags, n_classes).
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         if measure == "accuracy":

@@ -18,6 +18,7 @@ from svmproba.bootstrap.fitting.members import member_scores, scores_width
 from svmproba.bootstrap.summaries.blocks import map_blocks, row_blocks
 from svmproba.estimators.ensemble.calibration import (
     OutOfBag,
+    families_of,
     fit_oob_link,
     link_proba,
     reads_spreads,
@@ -59,23 +60,21 @@ def with_class_calibration(
         return plain
     n_bags, labels = len(ensemble.counts), classes.tolist()
     n_left_out = np.count_nonzero(ensemble.counts == 0, axis=0)
-    families = families_of_pairs(ensemble)
-    scaled = scaled_oob_scores(ensemble)
-    pairs, groups = samples_of_pairs(ensemble.label, n_classes), ensemble.groups
+    families = families_of(ensemble.members.of_pair[0])
+    scaled = ensemble.oob_scores / ensemble.score_scales[:, :, np.newaxis]
+    pairs, groups = samples_of_pairs(ensemble.label, ensemble.members.pairs), ensemble.groups
 
-    def fit_link(place: slice) -> tuple[Any, Floats]:
-        p = place.start
-        chosen, positive = pairs[p]
+    def fit_link(p: int) -> tuple[Any, Floats]:
+        chosen, positive, _ = pairs[p]
         spreads = ensemble.oob_spreads[p]
         left_out = n_left_out[chosen], None if groups is None else groups[chosen]
-        own = OutOfBag(scaled(p)[:, chosen], spreads[:, chosen], positive, *left_out)
+        own = OutOfBag(scaled[p][:, chosen], spreads[:, chosen], positive, *left_out)
         first, second = (labels[k] for k in ensemble.members.pairs[p])
         between = f" of the classes {first!r} and {second!r}"
         link = fit_oob_link(calibration, own, ensemble.weights, families, n_bags, between)
-        return link, link_proba(link, ensemble.weights, scaled(p), spreads)
+        return link, link_proba(link, ensemble.weights, scaled[p], spreads)
 
-    found = map_blocks(fit_link, [slice(p, p + 1) for p in range(len(pairs))], 1)
-    links, of_pairs = zip(*found, strict=True)
+    links, of_pairs = zip(*map(fit_link, range(len(pairs))), strict=True)
     calibrator = ClassCalibrator(list(links), ClassScaling())
     table = np.column_stack(of_pairs)
     known = ~np.isnan(table).any(axis=1)
@@ -85,17 +84,6 @@ def with_class_calibration(
     calibrator.scaling.fit(coupled, ensemble.label[known], codes)
     P[known] = calibrator.scaling.predict(coupled)
     return replace(plain, calibrator=calibrator, oob_proba=P)
-
-
-def families_of_pairs(ensemble: FittedClasses) -> Any:
-    """Give the families of all hyperparameter values a number."""
-    n_families = len(ensemble.members.of_pair[0].columns)
-    return np.repeat(np.arange(n_families), len(ensemble.thetas) // n_families)
-
-
-def scaled_oob_scores(ensemble: FittedClasses) -> Any:
-    """Out-of-bag scores of a pair in units of their scales, by the place of the pair."""
-    return lambda p: ensemble.oob_scores[p] / ensemble.score_scales[p][:, np.newaxis]
 
 
 def class_proba(

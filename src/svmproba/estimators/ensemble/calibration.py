@@ -53,8 +53,8 @@ def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> Fitte
         np.count_nonzero(ensemble.counts == 0, axis=0),
         ensemble.groups,
     )
-    families = families_of(ensemble.thetas)
-    link = fit_oob_link(calibration, out_of_bag, ensemble.weights, families, len(ensemble.counts))
+    families, n_bags = families_of(ensemble.members), len(ensemble.counts)
+    link = fit_oob_link(calibration, out_of_bag, ensemble.weights, families, n_bags)
     P = link_proba(link, ensemble.weights, scaled, ensemble.oob_spreads)
     return replace(plain, calibrator=link, oob_proba=P)
 
@@ -97,11 +97,10 @@ def fit_oob_link(
     )
 
 
-def families_of(thetas: NDArray[Any]) -> NDArray[np.int64]:
-    """Give values of equal kernel, gamma and class weight the same number."""
-    fields = thetas[["kernel", "gamma", "class_weight"]].tolist()
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(repr(family), len(numbers)) for family in fields])
+def families_of(members: Members) -> NDArray[np.int64]:
+    """Give hyperparameter values that differ in C only the same number."""
+    n_theta, n_families = len(members.intercept), len(members.columns)
+    return np.repeat(np.arange(n_families), n_theta // n_families)
 
 
 def positive_proba(ensemble: FittedEnsemble, rows: Rows, n_jobs: int | None, device: str) -> Floats:
@@ -117,10 +116,7 @@ def calibrated_proba(ensemble: FittedEnsemble, rows: Rows) -> Floats:
 
 
 def scores_and_spreads(ensemble: FittedEnsemble, rows: Rows) -> tuple[Floats, Floats]:
-    """Mean scores over the bags in units of their scales (n_theta, n), and spreads.
-
-    The spreads (n_families, n) are left out, (0, n), where no link reads them.
-    """
+    """Scaled mean scores (n_theta, n) and spreads (n_families, n); (0, n) where unused."""
     return scaled_scores(
         ensemble.members,
         ensemble.weights,

@@ -59,11 +59,7 @@ def check_target(
     by: Any = None,
     prefix: str = "",
 ) -> Target:
-    """Refuse what is out of range or does not go together, see `BootstrapSVC.with_rate`.
-
-    `new_samples` tells whether samples that had no part in the fit set the threshold; `prefix` is
-    that of the names of the rates.
-    """
+    """Refuse what is out of range or does not go together, see `BootstrapSVC.with_rate`."""
     if (tpr is None) == (tnr is None):
         raise ValueError(
             f"One of {prefix}tpr and {prefix}tnr must be given, and only one, got {tpr!r} and "
@@ -125,10 +121,8 @@ def with_rate(
 ) -> FittedEnsemble:
     """Move the threshold to where a class, with this label, reaches its rate.
 
-    Levels are (n,), or (n_theta, n) for a threshold for each theta, of the samples that decide on
-    the threshold; NaN for one that is not to be counted. So are the groups that they come in and
-    the subgroups that have the rate each. In the result costs decide no longer, and vote shares
-    have no ``oob_proba``, which would need the training samples again.
+    Levels are (n,), or (n_theta, n) with a threshold for each theta; NaN is not counted. In the
+    result costs decide no longer, and vote shares have no ``oob_proba``.
     """
     calibrated, jackknife = ensemble.is_calibrated, target.guarantee == "jackknife+"
     neutral = BELOW_HALF if calibrated else 0.0

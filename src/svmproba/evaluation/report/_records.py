@@ -103,11 +103,10 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
 def training_records(
     ensemble: Any, rows: Any, positive: Bools
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], bool]:
-    """Places of the training records among those given, and among the training records.
+    """Find training records: places among those given and in training, and if all were compared.
 
     A record is recognised by its label and by its mean score over the bags that left it out, which
-    no other record shares to ten digits. The last value tells whether all were compared: of very
-    many records only a few are, and of little bootstraps none.
+    no other record shares to ten digits.
     """
     if getattr(ensemble, "oob_records_", None) is not None:
         # Little bootstraps do not store which records they were fitted on.
