@@ -184,7 +184,7 @@ def mix_call_shares(shares: Floats, weights: Floats) -> Floats:
 
 
 def bag_calls(members: ClassMembers, X: Rows, weights: Floats, shifts: Floats) -> Floats:
-    """Calls of each bag, mixed over the hyperparameter values, (n, n_classes, n_bags)."""
+    """Mix the calls of each bag over the hyperparameter values, (n, n_classes, n_bags)."""
     n, n_bags = X.shape[0], members.of_pair[0].intercept.shape[1]
     space = Space(n, members.n_classes, n_bags)
     rows, mixed = rows_of_pairs(members, X), np.zeros((n, members.n_classes, n_bags))
