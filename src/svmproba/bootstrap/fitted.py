@@ -148,6 +148,21 @@ def settle_ensemble(
     )
 
 
+def without_target(ensemble: FittedEnsemble) -> FittedEnsemble:
+    """Put the threshold back to one half: neither a rate nor costs decide."""
+    return replace(
+        ensemble,
+        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
+        threshold=0.0,
+        proba_threshold=0.5,
+        jackknife=None,
+        costs=None,
+        guarantee=NO_GUARANTEE,
+        subgroup_rates=None,
+        separate=False,
+    )
+
+
 def ensemble_vote_shares(
     ensemble: FittedEnsemble, rows: Rows, n_jobs: int | None, device: str
 ) -> Floats:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from sklearn.pipeline import Pipeline
 
 from svmproba._types import Bools, Ints
-from svmproba.cli.decisions import decisions_of
+from svmproba.cli.decisions import Decisions
 from svmproba.cli.errors import InputError, Messages
 from svmproba.cli.input.cells import to_words
 from svmproba.cli.input.frames import frame_of
@@ -106,7 +106,7 @@ class Scorer:
     ) -> None:
         self._model, self._about, self._table = model, about, table
         self._keep = split_names(keep, table.columns)
-        self._decisions = decisions_of(model[-1], about, interval, confidence)
+        self._decisions = Decisions(model[-1], about, interval, confidence)
         self._strict, self._lenient = strict, lenient
         self._columns = columns_of(about, table.reading)
         # Cells of each column of categories that are not missing, and those that are known.

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
-from svmproba.bootstrap.classes.fitted import FittedClasses
-from svmproba.bootstrap.fitted import FittedEnsemble
+from svmproba.bootstrap.classes.fitted import FittedClasses, without_targets
+from svmproba.bootstrap.fitted import FittedEnsemble, without_target
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.costs import check_cost_matrix, costs_of_two, expected_costs
 
@@ -269,28 +269,16 @@ def warn_of_votes(model: Decider) -> None:
 def ensemble_with_costs(ensemble: FittedEnsemble, costs: Mapping[str, float]) -> FittedEnsemble:
     """Let costs decide: the threshold of a rate is taken back."""
     return replace(
-        ensemble,
+        without_target(ensemble),
         proba_threshold=float(cost_threshold(costs)),
         costs={name: float(cost) for name, cost in costs.items()},
-        threshold=0.0,
-        jackknife=None,
-        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
         guarantee=NO_GUARANTEE_BY_COSTS,
-        subgroup_rates=None,
-        separate=False,
     )
 
 
 def classes_with_costs(ensemble: FittedClasses, costs: Floats) -> FittedClasses:
     """Let a cost matrix decide: recalls asked for are given up."""
-    return replace(
-        ensemble,
-        costs=costs,
-        shifts=np.zeros_like(ensemble.shifts),
-        factors=np.ones_like(ensemble.factors),
-        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
-        guarantee=NO_GUARANTEE_BY_COSTS,
-    )
+    return replace(without_targets(ensemble), costs=costs, guarantee=NO_GUARANTEE_BY_COSTS)
 
 
 def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:

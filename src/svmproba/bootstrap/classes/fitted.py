@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,18 @@ class FittedClasses:
     def is_calibrated(self) -> bool:
         """Whether the probabilities are estimates of P(y=k|x) rather than vote shares."""
         return self.calibrator is not None
+
+
+def without_targets(ensemble: FittedClasses) -> FittedClasses:
+    """Call the most probable class: neither recalls nor costs decide."""
+    return replace(
+        ensemble,
+        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
+        shifts=np.zeros_like(ensemble.shifts),
+        factors=np.ones_like(ensemble.factors),
+        costs=None,
+        guarantee=NO_GUARANTEE,
+    )
 
 
 def settle_classes(

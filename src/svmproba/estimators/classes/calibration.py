@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.calls import calls_of, mix_call_shares
-from svmproba.bootstrap.classes.fitted import FittedClasses
+from svmproba.bootstrap.classes.fitted import FittedClasses, without_targets
 from svmproba.bootstrap.classes.members import ClassMembers, samples_of_pairs
-from svmproba.bootstrap.fitted import NO_GUARANTEE
 from svmproba.bootstrap.fitting.members import member_scores, scores_width
 from svmproba.bootstrap.summaries.blocks import map_blocks, row_blocks
 from svmproba.estimators.ensemble.calibration import (
@@ -46,16 +45,7 @@ def with_class_calibration(
     ensemble: FittedClasses, calibration: str | None, classes: NDArray[Any]
 ) -> FittedClasses:
     """Fit links, or take them away; rates and costs are given up. Errors name the `classes`."""
-    n_classes = len(ensemble.factors)
-    plain = replace(
-        ensemble,
-        calibrator=None,
-        oob_proba=ensemble.vote_proba,
-        shifts=np.zeros(n_classes),
-        factors=np.ones(n_classes),
-        costs=None,
-        guarantee=NO_GUARANTEE,
-    )
+    plain = without_targets(replace(ensemble, calibrator=None))
     if calibration is None:
         return plain
     n_bags, labels = len(ensemble.counts), classes.tolist()
@@ -78,7 +68,7 @@ def with_class_calibration(
     calibrator = ClassCalibrator(list(links), ClassScaling())
     table = np.column_stack(of_pairs)
     known = ~np.isnan(table).any(axis=1)
-    P = np.full((len(table), n_classes), np.nan)
+    P = np.full((len(table), len(classes)), np.nan)
     coupled = couple(1 - table[known])
     codes = None if groups is None else groups[known]
     calibrator.scaling.fit(coupled, ensemble.label[known], codes)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from svmproba._types import Bools, Floats
-from svmproba.bootstrap.fitted import NO_GUARANTEE, FittedEnsemble, ensemble_vote_shares
+from svmproba.bootstrap.fitted import FittedEnsemble, ensemble_vote_shares, without_target
 from svmproba.bootstrap.fitting.members import Members, mean_scores, transformed
 from svmproba.bootstrap.summaries.blocks import row_blocks
 from svmproba.bootstrap.summaries.spread import (
@@ -31,18 +31,7 @@ TIE_BREAK = 1e-9
 
 def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> FittedEnsemble:
     """Fit a link, or take it away; the threshold goes back to one half, without rate or costs."""
-    plain = replace(
-        ensemble,
-        calibrator=None,
-        oob_proba=ensemble.vote_proba,
-        threshold=0.0,
-        proba_threshold=0.5,
-        jackknife=None,
-        costs=None,
-        guarantee=NO_GUARANTEE,
-        subgroup_rates=None,
-        separate=False,
-    )
+    plain = without_target(replace(ensemble, calibrator=None))
     if calibration is None:
         return plain
     scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
