@@ -49,7 +49,7 @@ def callback_context(estimator: Any, n_subtasks: int) -> Any:
 
 
 def has_callbacks(estimator: Any) -> bool:
-    """Whether somebody listens; without them, single bags are not worth a report."""
+    """Whether callbacks are set; without them single bags are not reported."""
     return hasattr(estimator, "_skl_callbacks")
 
 

@@ -6,8 +6,8 @@ from a random new group that has one: every group counts once, whatever its size
 * *single* subsampling: one sample of the class is drawn from each group. These are independent, and
   the order statistic of `guaranteed_level` is exact for them [1]_, [2]_.
 * *repeated* subsampling: the p-values of all possible draws are averaged. Twice an average of
-  p-values is one, whatever their dependence [1]_. The threshold does not hang on a draw, but it is
-  more cautious.
+  p-values is one, whatever their dependence [1]_. The threshold does not depend on a draw, but
+  is more conservative.
 
 References
 ----------

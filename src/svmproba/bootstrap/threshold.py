@@ -21,7 +21,7 @@ from svmproba.bootstrap.summaries.profile import MAX_THRESHOLDS, Profile
 
 #: Distance of a threshold from the score it is set for, as a share of the largest: the sample keeps
 #: its side where its score is computed among other samples and rounded otherwise.
-HAIR = 1e-11
+CLEARANCE = 1e-11
 
 
 class RateCurve(NamedTuple):
@@ -76,7 +76,7 @@ def threshold_for_rate(
     neutral: float,
     exceed: bool,
     confidence: float | None = None,
-    hair: float = 0.0,
+    clearance: float = 0.0,
     groups: NDArray[np.int64] | None = None,
     subsampling: str = "single",
     name: str = "",
@@ -84,8 +84,8 @@ def threshold_for_rate(
     """Threshold of the levels that gives a class its rate; a sample is called positive above it.
 
     `sign` is 1 for the class of interest, else -1. With `exceed` the threshold only moves in favour
-    of the class, away from `neutral`. `hair`, times the largest level, keeps it off the sample that
-    sets it.
+    of the class, away from `neutral`. It keeps a distance of `clearance`, times the largest level,
+    from the sample that sets it.
     """
     judged = (positive == (sign > 0)) & ~np.isnan(levels)
     of_class = levels[judged]
@@ -104,7 +104,9 @@ def threshold_for_rate(
             subsampling=subsampling,
         )
     # The next number on the far side keeps the sample of that level on the side of its class.
-    threshold = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
+    threshold = float(
+        np.nextafter(sign * (level - clearance * np.abs(of_class).max()), -sign * np.inf)
+    )
     return sign * min(sign * threshold, sign * neutral) if exceed else threshold
 
 

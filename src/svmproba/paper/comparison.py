@@ -18,10 +18,10 @@ from svmproba.preparation.performance import Summary, summarise
 TITLES = {
     1: "Data sets",
     2: "Mean squared error",
-    3: "Mean squared error of the positives, by wanted true positive rate",
-    4: "Mean squared error of the negatives, by wanted true positive rate",
+    3: "Mean squared error of the positives, by requested true positive rate",
+    4: "Mean squared error of the negatives, by requested true positive rate",
     5: "Area under the ROC curve",
-    6: "Area under the ROC curve, by wanted true positive rate",
+    6: "Area under the ROC curve, by requested true positive rate",
 }
 #: Methods that each table needs.
 METHODS_OF_TABLE: dict[int, tuple[str, ...]] = {
@@ -165,7 +165,7 @@ def _output(method: str, column: str) -> str:
     if not method:
         return column
     target = float(column.removeprefix("tpr_"))
-    # CEBB2 without a wanted rate is EBB, as in the paper.
+    # CEBB2 without a requested rate is EBB, as in the paper.
     return target_name("cebb1" if target == TARGETS[0] else method, target)
 
 

@@ -64,7 +64,7 @@ def _auc(scores: Floats, out_of_bag: NDArray[np.bool_], positive: NDArray[np.boo
         n_pairs = len(plus) * len(minus)
         if n_pairs == 0:
             continue
-        # Sorted queries walk the sorted table in order, which is kind to the cache.
+        # Sorted queries read the sorted table in order, which is fast.
         above, below = np.sort(scores[b][:, plus]), np.sort(scores[b][:, minus])
         for k in range(n_theta):
             won = np.searchsorted(below[k], above[k], "left").sum()

@@ -81,7 +81,7 @@ def product_vote_shares(products: Floats, intercept: Floats, thresholds: Floats)
 def mix_shares(shares: Floats, weights: Floats) -> Floats:
     r"""Mixture over the hyperparameter values, :math:`P(+|x)=\sum_\theta\rho_\theta P(+|x,\theta)`.
 
-    Rounded to 12 decimals: the decision at one half does not hang on rounding errors.
+    Rounded to 12 decimals: the decision at one half does not depend on rounding errors.
     """
     return np.round(weights @ shares, DECIMALS)
 

@@ -16,7 +16,7 @@ from svmproba.bootstrap.classes.levels import profile_class
 from svmproba.bootstrap.guarantee import samples_needed, state_guarantee
 from svmproba.bootstrap.summaries.profile import N_PILOTS, thresholds_among
 from svmproba.bootstrap.threshold import (
-    HAIR,
+    CLEARANCE,
     RateCurve,
     calibrated_curve,
     rate_curve,
@@ -115,7 +115,7 @@ def _needed(
     everybody = np.ones(len(levels), dtype=bool)
     neutral = BELOW_HALF if ensemble.is_calibrated else 0.0
     threshold = threshold_for_rate(
-        levels, everybody, sign=1, rate=rate, neutral=neutral, hair=HAIR, **how
+        levels, everybody, sign=1, rate=rate, neutral=neutral, clearance=CLEARANCE, **how
     )
     if not ensemble.is_calibrated:
         return -threshold

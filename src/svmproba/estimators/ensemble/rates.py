@@ -21,7 +21,7 @@ from svmproba.bootstrap.subgroups import (
 )
 from svmproba.bootstrap.summaries.blocks import map_blocks
 from svmproba.bootstrap.summaries.profile import profile_records
-from svmproba.bootstrap.threshold import HAIR, threshold_for_rate
+from svmproba.bootstrap.threshold import CLEARANCE, threshold_for_rate
 from svmproba.estimators.ensemble.calibration import calibrated_proba
 from svmproba.estimators.input.groups import places_of_labels
 from svmproba.estimators.input.parameters import check_confidence, check_number, check_option
@@ -131,10 +131,12 @@ def with_rate(
     """
     calibrated, jackknife = ensemble.is_calibrated, target.guarantee == "jackknife+"
     neutral = BELOW_HALF if calibrated else 0.0
-    hair = 0.0 if calibrated else HAIR
+    clearance = 0.0 if calibrated else CLEARANCE
     found = RateDecision(neutral, None, False)
     if not jackknife:
-        found = decide_rate(levels, positive, target, groups, subgroups, neutral=neutral, hair=hair)
+        found = decide_rate(
+            levels, positive, target, groups, subgroups, neutral=neutral, clearance=clearance
+        )
     judged = ~np.isnan(np.atleast_2d(levels)[0]) & (positive == (target.sign > 0))
     return replace(
         at_threshold(ensemble, neutral if found.separate else found.threshold),
@@ -163,7 +165,7 @@ def decide_rate(
     subgroups: Subgroups | None,
     *,
     neutral: float = 0.0,
-    hair: float = HAIR,
+    clearance: float = CLEARANCE,
 ) -> RateDecision:
     """Find the threshold, or those of the subgroups, at which levels reach a target."""
     find: dict[str, Any] = {
@@ -172,7 +174,7 @@ def decide_rate(
         "neutral": neutral,
         "exceed": target.exceed,
         "confidence": None if target.guarantee is None else target.confidence,
-        "hair": hair,
+        "clearance": clearance,
         "groups": groups,
         "subsampling": target.subsampling,
     }
