@@ -83,12 +83,6 @@ default="linear"
         subgroup is a label of `by` as given to `fit`, or a mask of the training samples. A rate is
         a number, the floor under the true positive rate there, or a dict such as ``{"min_tpr": 0.9,
         "min_tnr": 0.5}``.""",
-    "subsampling": """{"single", "repeated"}, default="single"
-        How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values of
-        all such draws, which do not depend on one draw and are more conservative.""",
-    "common_threshold": """bool, default=True
-        Whether one threshold serves all subgroups, the one most in favour of the class, so that
-        `predict` needs no `by`. False: a threshold for each, for labels that do not overlap.""",
     "tol": """float, default=1e-3
         Relative duality gap that every SVM must reach.""",
     "n_components": """int or None, default=None

@@ -28,7 +28,11 @@ def listening(listener: Callable[[int], None]) -> Iterator[None]:
 
 
 class FitProgress:
-    """Reports the bags of one fit, `n_bags` over all maps, as they are done; for one thread."""
+    """Reports the bags of one fit as they are done; to be called from the fitting thread alone.
+
+    There are `n_bags` in all, over all feature maps. The estimator's ``verbose`` asks for lines on
+    stderr; the data, ``X``, ``y`` and ``metadata``, are what callbacks may ask for.
+    """
 
     def __init__(self, estimator: Any, n_bags: int, **data: Any) -> None:
         self._estimator, self._data = estimator, data

@@ -65,7 +65,12 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         scores are not those of the classifier in use.
     calibration_size : float, default=0.3
         Share of either class held back; with groups, of the groups.
-    {common_threshold, subsampling}
+    common_threshold : bool, default=True
+        Whether one threshold serves all subgroups, the one most in favour of the class, so that
+        `predict` needs no `by`. False: a threshold for each, for labels that do not overlap.
+    subsampling : {"single", "repeated"}, default="single"
+        How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values of
+        all such draws, which do not hang on one draw and are more cautious.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Scores to compare with the threshold. ``"auto"``: the first of the two that there is.
     {pos_label}

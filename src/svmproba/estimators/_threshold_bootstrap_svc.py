@@ -77,7 +77,9 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         average over training sets.
     confidence : float, default=0.9
         Confidence of ``"split"`` and ``"oob"``.
-    {subsampling}
+    subsampling : {"single", "repeated"}, default="single"
+        How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values of
+        all such draws, which do not hang on one draw and are more cautious.
     calibration_size : float, default=0.3
         Share of either class held back with ``guarantee="split"``; with groups, of the groups.
     {Cs, kernel/ensemble, gammas/ensemble, degree, coef0, n_bootstraps, epsilon, reliability}

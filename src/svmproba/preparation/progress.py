@@ -42,9 +42,10 @@ def show_progress(
 ) -> Iterator[Advance]:
     """Show the progress of some work of `total` units while the context lasts.
 
-    `check` is called at every step and may stop the work. Yields ``advance(n, said=None,
-    left=None)``: n more units are done; `said` replaces their number, `left` the estimate of the
-    seconds left.
+    `check` is called at every step and may stop the work by an exception. Yields ``advance(n,
+    said=None, left=None)``: n more units are done; `said` replaces their number in what is shown,
+    and `left` the estimate of the seconds left. With ``n=0`` a bar shows `said`, and no line is
+    written.
     """
     bar = sys.stderr.isatty() and find_spec("rich") is not None
     with _bar(what, total) if bar else _lines(what, seconds_between) as show:

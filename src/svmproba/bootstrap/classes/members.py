@@ -50,27 +50,18 @@ class ClassMembers(NamedTuple):
 
 
 class PairSamples(NamedTuple):
-    """Samples of one pair of classes, arrays of shape (m,)."""
+    """Samples of a pair, among all samples."""
 
-    places: Ints  # among all samples
-    positive: Bools  # which belong to the second class
-    weight: Floats | None  # factor on C
-
-    @property
-    def signs(self) -> Floats:
-        """Labels, +1 for the second class and -1 for the first."""
-        return np.where(self.positive, 1.0, -1.0)
+    places: Ints  # (m,)
+    positive: Bools  # (m,), which belong to the second class
 
 
-def samples_of_pairs(
-    label: NDArray[np.integer[Any]], pairs: Sequence[Pair], weight: Floats | None = None
-) -> list[PairSamples]:
+def samples_of_pairs(label: NDArray[np.integer[Any]], n_classes: int) -> list[PairSamples]:
     """Find the samples of every pair, from the places of their labels among the classes."""
     found = []
-    for first, second in pairs:
+    for first, second in combinations(range(n_classes), 2):
         places = np.flatnonzero((label == first) | (label == second))
-        own = None if weight is None else weight[places]
-        found.append(PairSamples(places, label[places] == second, own))
+        found.append(PairSamples(places, label[places] == second))
     return found
 
 
@@ -87,13 +78,15 @@ def fit_pairs(
 ) -> list[Any]:
     """Call ``fit(place, X, positive, counts, n_jobs, report)`` with the samples of every pair.
 
-    Threads take whole pairs where there are enough of them; otherwise, or `in_turn`, as on a device
-    that one thread commands, the bags of one pair are divided. The result does not depend on that.
+    Pairs are small, so threads take whole pairs where there are enough of them; with few pairs, or
+    where joblib sends tasks to other processes, or `in_turn`, as on a device that one thread
+    commands, the bags of one pair are divided. The result does not depend on that. `report` is
+    called in the calling thread.
     """
     stop: list[bool] = []
 
     def fit_pair(place: int, n_jobs: int | None, report: Callable[[int], None]) -> Any:
-        chosen, positive, _ = pairs[place]
+        chosen, positive = pairs[place]
         rows = X[chosen]
         if pairwise:
             rows = rows[:, chosen]

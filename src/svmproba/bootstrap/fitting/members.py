@@ -74,10 +74,12 @@ def fit_members(
     report: Callable[[int], None],
     device: str = "cpu",
 ) -> tuple[Members, Training]:
-    """Fit one SVM per bag, family and C; families of one kernel and gamma follow each other.
+    """Fit one SVM per bag, family and C.
 
-    `kernel` holds the other arguments of `fit_features`, ``tally`` is `tally_block` with its
-    options, and ``report(n)`` is called when n more bags of a family are done.
+    `kernel` holds the arguments of `fit_features` other than kernel and gamma. Families of one
+    kernel and gamma stand one after the other. ``tally(scores, counts)`` measures a block of bags,
+    see `svmproba.bootstrap.summaries.votes.tally_block`; ``report(n)`` is called when n more bags
+    of a family are done.
     """
     signs = np.where(positive, 1.0, -1.0)
     feature_maps, columns, means, fits, scores = [], [], [], [], []
@@ -142,7 +144,11 @@ def _differ(gamma: float, other: float) -> bool:
 def count_votes(
     rows: Rows, coef: Floats, intercept: Floats, counts: NDArray[np.unsignedinteger], tally: Tally
 ) -> tuple[Floats, Floats]:
-    """Tally the out-of-bag votes of members by their scores on rows, a few bags at a time."""
+    """Tally the out-of-bag votes of members by their scores on rows, a few bags at a time.
+
+    Coefficients are (n_C, n_bootstraps, d), the bags (n_bootstraps, n_samples). Gives twice the
+    votes (n_C, n_samples), summed over the bags, and the reliabilities (n_C, n_bootstraps).
+    """
     n_C, n_bags, _ = coef.shape
     summed, stacked = np.zeros((n_C, rows.shape[0])), []
     for block in row_blocks(n_bags, 2 * n_C * rows.shape[0]):
@@ -207,7 +213,10 @@ def member_vote_shares(members: Members, X: Rows, threshold: Floats) -> Floats:
 
 
 def mean_scores(members: Members, rows: Iterable[Rows]) -> Floats:
-    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)`, (n_samples, n_theta), of rows by family."""
+    r"""Mean score :math:`\frac1B\sum_bf_{\theta,b}(x)`, (n_samples, n_theta); costs one member.
+
+    `rows` are those of each family, see `transformed`.
+    """
     parts = [table @ columns for table, columns in zip(rows, members.mean_columns, strict=True)]
     return np.concatenate(parts, axis=1) + members.intercept.mean(axis=1)
 

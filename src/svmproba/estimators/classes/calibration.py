@@ -52,10 +52,10 @@ def with_class_calibration(
     n_left_out = np.count_nonzero(ensemble.counts == 0, axis=0)
     families = families_of(ensemble.members.of_pair[0])
     scaled = ensemble.oob_scores / ensemble.score_scales[:, :, np.newaxis]
-    pairs, groups = samples_of_pairs(ensemble.label, ensemble.members.pairs), ensemble.groups
+    pairs, groups = samples_of_pairs(ensemble.label, len(classes)), ensemble.groups
 
     def fit_link(p: int) -> tuple[Any, Floats]:
-        chosen, positive, _ = pairs[p]
+        chosen, positive = pairs[p]
         spreads = ensemble.oob_spreads[p]
         left_out = n_left_out[chosen], None if groups is None else groups[chosen]
         own = OutOfBag(scaled[p][:, chosen], spreads[:, chosen], positive, *left_out)

@@ -16,19 +16,20 @@ from svmproba.bootstrap.classes.members import (
     PairSamples,
     fit_pairs,
     no_tally,
+    samples_of_pairs,
 )
 from svmproba.bootstrap.fitting.bags import draw_bags
-from svmproba.bootstrap.fitting.members import Members, Training, fit_members
+from svmproba.bootstrap.fitting.members import Family, Members, Training, fit_members
 from svmproba.bootstrap.summaries.votes import tally_block
 from svmproba.estimators._doubts import warn_of_small_classes
 from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.ensemble.setting import (
+    THETA,
     Checked,
     class_weightings,
     cross_families,
     fit_options,
     groups_of,
-    make_thetas,
     weighting_of,
 )
 from svmproba.estimators.input.parameters import as_generator, check_kernels
@@ -53,7 +54,7 @@ class ClassSetting(NamedTuple):
     def options_of(self, pair: int, rng: np.random.Generator) -> dict[str, Any]:
         """Keyword arguments of `fit_members` for one pair."""
         first, second = self.samples.pairs[pair]
-        chosen = self.pairs[pair]
+        weight, chosen = self.samples.weight, self.pairs[pair]
         families = [
             family._replace(factors=(family.factors[first], family.factors[second]))
             for family in self.options["families"]
@@ -63,7 +64,7 @@ class ClassSetting(NamedTuple):
         )
         own = {
             "families": families,
-            "weight": chosen.weight,
+            "weight": None if weight is None else weight[chosen.places],
             "kernel": self.options["kernel"] | {"rng": rng},
             "tally": tally,
         }
@@ -101,7 +102,7 @@ class ClassSetting(NamedTuple):
             self.counts,
             measure=estimator.reliability,
             epsilon=estimator.epsilon,
-            thetas=make_thetas(self.options["families"], self.options["Cs"]),
+            thetas=class_thetas(self.options["families"], self.options["Cs"]),
             n_redraws=self.n_redraws,
             present=samples.present if len(samples.present) < samples.n_given else None,
             groups=self.groups,
@@ -135,7 +136,8 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     # scores are tensors.
     plain = estimator.reliability != "auc" and resolve_device(estimator.device) is None
     options |= {"tally": no_tally if plain else None, "measure": estimator.reliability}
-    fixed_setting = (samples, samples.by_pair(), counts, n_redraws, pairwise, options, progress)
+    pairs = samples_of_pairs(samples.label, len(samples.classes))
+    fixed_setting = (samples, pairs, counts, n_redraws, pairwise, options, progress)
     return ClassSetting(*fixed_setting, codes)
 
 
@@ -162,3 +164,13 @@ def check_sizes_of_classes(classes: NDArray[Any], sizes: Ints) -> None:
             f"y has 1 of class {', '.join(single)}."
         )
     warn_of_small_classes(classes, sizes, stacklevel=6)
+
+
+def class_thetas(families: list[Family], Cs: NDArray[np.float64]) -> NDArray[Any]:
+    """Grid of hyperparameter values; "class_weight" is the largest factor by the smallest."""
+    grid = [
+        (C, family.gamma, family.kernel, max(family.factors) / min(family.factors))
+        for family in families
+        for C in Cs
+    ]
+    return np.array(grid, dtype=THETA)

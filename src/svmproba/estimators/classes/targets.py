@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from svmproba.bootstrap.classes.fitted import FittedClasses
-from svmproba.estimators.ensemble.rates import check_source
 from svmproba.estimators.input.parameters import check_confidence, check_number
 
 KINDS = (None, "split", "oob")
@@ -48,7 +47,12 @@ def check_class_target(
             f"guarantee must be one of {', '.join(map(repr, KINDS))} with more than two classes, "
             f"got {guarantee!r}."
         )
-    check_source(guarantee, new_samples)
+    if guarantee == "split" and not new_samples:
+        raise ValueError(
+            "guarantee='split' needs samples that had no part in the fit: give them as X and y."
+        )
+    if guarantee == "oob" and new_samples:
+        raise ValueError("guarantee='oob' uses the training samples: leave out X and y.")
     rates = {labels.index(label): float(rate) for label, rate in recall.items()}
     return ClassTarget(rates, exceed, guarantee, confidence)
 

@@ -17,7 +17,6 @@ from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators._costs import DecisionMixin, classes_with_costs, ensemble_with_costs
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.classes.rates import (
     class_rate_curve,
@@ -48,7 +47,6 @@ from svmproba.solvers.kernels import Rows
 Model = TypeVar("Model", bound="EnsembleClassifier")
 
 
-@document_parameters
 class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
     """Rates, costs and calibration of a fitted ensemble, beside its predictions."""
 
@@ -173,7 +171,12 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             the samples of `X`, or of the training samples without `X`. A dict or data frame of
             several columns names subgroups that may overlap, one for each column of True and False
             and one for each label of another column.
-        {common_threshold, subsampling}
+        common_threshold : bool, default=True
+            Whether one threshold serves all subgroups, the one most in favour of the class, so that
+            `predict` needs no `by`. False: a threshold for each, for labels that do not overlap.
+        subsampling : {"single", "repeated"}, default="single"
+            How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values
+            of all such draws, which do not hang on one draw and are more cautious.
 
         Returns
         -------

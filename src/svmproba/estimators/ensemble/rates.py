@@ -77,7 +77,12 @@ def check_target(
         )
     if by is None and not common_threshold:
         raise ValueError("common_threshold=False needs by, the subgroup of every sample.")
-    check_source(guarantee, new_samples)
+    if guarantee == "split" and not new_samples:
+        raise ValueError(
+            "guarantee='split' needs samples that had no part in the fit: give them as X and y."
+        )
+    if guarantee in ("oob", "jackknife+") and new_samples:
+        raise ValueError(f"guarantee={guarantee!r} uses the training samples: leave out X and y.")
     if per_theta and (guarantee is not None or calibrated):
         raise ValueError(
             f"per_theta=True goes with vote shares and guarantee=None, got guarantee={guarantee!r} "
@@ -87,16 +92,6 @@ def check_target(
     return Target(
         sign, rate, per_theta, exceed, guarantee, confidence, subsampling, common_threshold
     )
-
-
-def check_source(guarantee: str | None, new_samples: bool) -> None:
-    """Refuse a guarantee from samples of the wrong kind, those of the fit or new ones."""
-    if guarantee == "split" and not new_samples:
-        raise ValueError(
-            "guarantee='split' needs samples that had no part in the fit: give them as X and y."
-        )
-    if guarantee in ("oob", "jackknife+") and new_samples:
-        raise ValueError(f"guarantee={guarantee!r} uses the training samples: leave out X and y.")
 
 
 def training_levels(ensemble: FittedEnsemble, per_theta: bool) -> Floats:

@@ -201,7 +201,10 @@ def groups_of(
     present: NDArray[np.intp] | None,
     classes: Sequence[Any],
 ) -> NDArray[np.int64] | None:
-    """Numbers of the groups of the samples present; an error names one of the `classes`."""
+    """Numbers of the groups of the samples that have a weight; None without groups.
+
+    Labels are places among `classes`, which an error names.
+    """
     if groups is None:
         return None
     codes = groups if present is None else groups[present]
@@ -241,16 +244,10 @@ def fit_options(
 
 
 def make_thetas(families: list[Family], Cs: Floats) -> NDArray[Any]:
-    """Grid of hyperparameter values: by family, then by C.
-
-    "class_weight" is the factor of the class of interest by that of the other class, or of more
-    than two classes the largest by the smallest.
-    """
-
-    def ratio(factors: tuple[float, ...]) -> float:
-        return factors[1] / factors[0] if len(factors) == 2 else max(factors) / min(factors)
-
+    """Grid of hyperparameter values: by family, then by C."""
     grid = [
-        (C, family.gamma, family.kernel, ratio(family.factors)) for family in families for C in Cs
+        (C, family.gamma, family.kernel, family.factors[1] / family.factors[0])
+        for family in families
+        for C in Cs
     ]
     return np.array(grid, dtype=THETA)

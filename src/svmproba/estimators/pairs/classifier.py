@@ -13,14 +13,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._sklearn_compat import DocLinkMixin
-from svmproba._types import Floats, Ints
-from svmproba.bootstrap.classes.members import Pair
+from svmproba._types import Floats
 from svmproba.estimators._costs import DecisionMixin
 from svmproba.estimators._doubts import warn_of_small_classes
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.input.parameters import check_grid_parameters, check_integer
 from svmproba.estimators.input.samples import check_records
-from svmproba.estimators.pairs.samples import PairMembers, Samples, encode_samples
+from svmproba.estimators.pairs.samples import Pair, PairMembers, Places, Samples, encode_samples
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 
@@ -41,7 +40,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, DocLinkMixin, BaseEstimator, A
     _coef: Floats
     _feature_map: FeatureMap
     _pairs: list[Pair]
-    _present: Ints | None
+    _present: Places | None
 
     def _check_tuning(self) -> Floats:
         """Check the parameters of the grid, the folds and the kernel; gives the values of C."""

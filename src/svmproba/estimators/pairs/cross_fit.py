@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from svmproba._types import Floats, Ints
-from svmproba.bootstrap.classes.members import PairSamples
-from svmproba.estimators.pairs.samples import Samples
+from svmproba._types import Floats
+from svmproba.estimators.pairs.samples import PairSamples, Places, Samples
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.gram import Gram
 
 
-def deal_folds(cv: Any, samples: Samples, rng: np.random.Generator) -> tuple[Ints, int]:
-    """Fold (n,) of every sample, and the number of folds, each with samples of all classes.
+def deal_folds(cv: Any, samples: Samples, rng: np.random.Generator) -> tuple[Places, int]:
+    """Fold (n,) of every sample, and the number of folds.
 
-    A splitter must hold out every sample once.
+    An integer deals the samples of every class evenly, with at least one sample per fold. Anything
+    else is split by scikit-learn's conventions; its test parts must hold every sample once.
     """
     n = len(samples.label)
     if isinstance(cv, Integral):
@@ -54,7 +54,7 @@ class CrossFit(NamedTuple):
 def cross_fit(
     samples: Samples,
     rows: Any,
-    fold: Ints,
+    fold: Places,
     n_folds: int,
     Cs: Floats,
     *,
@@ -64,9 +64,12 @@ def cross_fit(
 ) -> CrossFit:
     """Fit the SVMs of all pairs, for every C, on every fold's complement and on all samples.
 
-    A fold is a vector of counts 0 and 1, and with a kernel matrix so is a pair. Where the training
-    part of a fold has one class of the pair, scores are +1 or -1 for it, and 0 where it has
-    neither.
+    `rows` (n, d), or their kernel matrix, are those of the samples, `fold` (n,) their folds. All
+    SVMs of one pair are one call of the engine: a fold is a vector of counts 0 and 1, and with a
+    kernel matrix so is a pair. Folds are shared by the pairs, and samples of other classes are
+    scored too. Where the training part of a fold holds one class of
+    the pair only, scores are +1 or -1 for that class, and 0 where it holds neither, as in LIBSVM.
+    ``report(m)`` is called when m more folds of a pair are done.
     """
     shape = (len(Cs), len(samples.pairs))
     coef, intercept, gap = np.empty((*shape, rows.shape[1])), np.empty(shape), np.empty(shape)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from svmproba._types import Floats, Ints
-from svmproba.bootstrap.classes.members import Pair, PairSamples, samples_of_pairs
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.summaries.blocks import row_blocks
 from svmproba.bootstrap.summaries.votes import two_columns
 from svmproba.estimators.input.training_set import join_weights, place_of_interest, present_samples
@@ -19,21 +18,44 @@ from svmproba.links import couple
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows
 
+Places = NDArray[np.intp]
+Pair = tuple[int, int]
+
+
+class PairSamples(NamedTuple):
+    """Samples of one pair of classes, arrays of shape (m,)."""
+
+    places: Places  # among all samples
+    positive: Bools  # which belong to the second class
+    weight: Floats | None  # factor on C
+
+    @property
+    def signs(self) -> Floats:
+        """Labels, +1 for the second class and -1 for the first."""
+        return np.where(self.positive, 1.0, -1.0)
+
 
 class Samples(NamedTuple):
     """Samples of positive weight, and the pairs of their classes."""
 
     X: Rows  # (n, n_features), or the kernel matrix (n, n)
-    label: Ints  # (n,), places of the labels among the classes
+    label: Places  # (n,), places of the labels among the classes
     classes: NDArray[Any]  # (n_classes,), sorted
     weight: Floats | None  # (n,), factor on C
-    present: Ints  # (n,), places of these samples among those given
+    present: Places  # (n,), places of these samples among those given
     n_given: int
-    pairs: list[Pair]  # (0, 1), (0, 2), ..., (1, 2), ...; of two, the class of interest is second
+    pairs: list[
+        Pair
+    ]  # (0, 1), (0, 2), ..., (1, 2), ...; of two classes, that of interest is second
 
     def by_pair(self) -> list[PairSamples]:
         """Give the samples of every pair."""
-        return samples_of_pairs(self.label, self.pairs, self.weight)
+        found = []
+        for first, second in self.pairs:
+            places = np.flatnonzero((self.label == first) | (self.label == second))
+            weight = None if self.weight is None else self.weight[places]
+            found.append(PairSamples(places, self.label[places] == second, weight))
+        return found
 
 
 def encode_samples(
