@@ -83,7 +83,7 @@ class EncoderState(NamedTuple):
 
 
 def encoder_state(encoder: Any) -> EncoderState | None:
-    """State of a OneHotEncoder that its public attributes do not tell; None where it is unknown."""
+    """State of a OneHotEncoder that its public attributes do not show; None where it is unknown."""
     nothing = [None] * len(encoder.categories_)
     try:
         rare = bool(encoder._infrequent_enabled)

@@ -1,6 +1,6 @@
 """A fitted bootstrap ensemble as arrays, and what follows from them out of bag.
 
-Everything is told of the class of interest: probabilities are its probabilities. Functions that
+Everything is about the class of interest: probabilities are its probabilities. Functions that
 change how an ensemble decides give another ensemble, which shares all arrays of the fit.
 """
 

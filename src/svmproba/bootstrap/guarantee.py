@@ -197,7 +197,7 @@ def state_guarantee(
 ) -> str:
     """Say in one sentence what n samples, or groups with `subsampling`, of a class guarantee.
 
-    `subgroups` tells how many of them every subgroup has.
+    `subgroups` holds how many of them every subgroup has.
     """
     if kind != "cross-fit":  # which `RateGuarantee` has
         check_kind(kind)

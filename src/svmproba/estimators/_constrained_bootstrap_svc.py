@@ -48,8 +48,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     has no :math:`\frac12`, so that its C is twice this one.
 
     The floor holds in every bag, not out of bag and not for new samples; ``oob_tpr_`` and
-    ``oob_tnr_`` tell those rates. Every member is strictly feasible, and
-    ``duality_gap_`` tells how far it can be from the optimum of its mixed-integer problem.
+    ``oob_tnr_`` are those rates. Every member is strictly feasible, and
+    ``duality_gap_`` says how far it can be from the optimum of its mixed-integer problem.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         Floors under the recalls of classes by their names, for any number of classes. With K
         classes, a floor :math:`\lambda` of a class becomes one of :math:`1-(1-\lambda)/(K-1)` in
         each of its pairs: sufficient for a recall of :math:`\lambda` in the bag, not necessary, and
-        ``bag_recalls_`` tells what is reached. The other floors are for two classes.
+        ``bag_recalls_`` holds what is reached. The other floors are for two classes.
     {floors}
     effort : {"fast", "default", "thorough"}, default="default"
         Convex problems that the search may solve for one member.

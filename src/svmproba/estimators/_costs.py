@@ -199,8 +199,8 @@ class DecisionMixin:
         Warns
         -----
         UserWarning
-            Where the probabilities are vote shares: they tell how stable the sign of the score is
-            and may not be multiplied with money. Fit with ``calibration="auto"`` instead.
+            Where the probabilities are vote shares: they measure how stable the sign of the score
+            is and should not be multiplied by costs. Fit with ``calibration="auto"`` instead.
 
         References
         ----------
@@ -255,10 +255,10 @@ def refuse_both(given: Mapping[str, Any], cost_matrix: Any, n_classes: int) -> N
 
 
 def warn_of_votes(model: Decider) -> None:
-    """Warn a caller's caller who takes vote shares for probabilities of labels."""
+    """Warn that vote shares are not probabilities of labels."""
     if not model._is_calibrated():
         warnings.warn(
-            "Expected costs from vote shares are not expectations: a vote share tells how stable "
+            "Expected costs from vote shares are not expectations: a vote share says how stable "
             "the sign of the score is, not how probable the label is. Fit with "
             "calibration='auto'.",
             UserWarning,

@@ -1,8 +1,8 @@
 r"""Texts of parameters and attributes that several estimators share, each written once.
 
 A line such as ``{Cs, kernel/ensemble}`` in the docstring of an estimator stands for the texts of
-these parameters, see `document_parameters`. What follows a slash tells apart the texts of a
-parameter that takes other values elsewhere.
+these parameters, see `document_parameters`. What follows a slash distinguishes texts of one
+name.
 """
 
 from __future__ import annotations

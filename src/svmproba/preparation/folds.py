@@ -60,7 +60,7 @@ def split_parts(
 ) -> list[Part]:
     """Split the samples, with labels 0 and 1, into training parts and samples to predict.
 
-    `bootstrap` tells whether the method is one of the paper's own. Repeat r has the seed ``seed +
+    `bootstrap` says whether the method is one of the paper's own. Repeat r has the seed ``seed +
     r``.
     """
     if protocol not in PROTOCOLS:

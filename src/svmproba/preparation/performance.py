@@ -41,7 +41,7 @@ def summarise(
 ) -> Summary:
     """Summarise predictions as the paper does, with standard errors.
 
-    Repeats share their samples: `record` tells the sample of each prediction, None: each occurs
+    Repeats share their samples: `record` is the sample of each prediction, None: each occurs
     once.
     """
     repeat = np.zeros_like(fold) if repeat is None else repeat

@@ -177,7 +177,7 @@ def thresholds_among(typical: Floats, end: float) -> Floats:
 def scales_of_varying(scales: Floats, mean: Floats) -> Floats:
     """Scales, infinite where all samples have about the same mean out-of-bag score.
 
-    What is left of such scores tells which bags left a sample out, and with them its label.
+    What is left of such scores shows which bags left a sample out, and with them its label.
     """
     known = mean[:, ~np.isnan(mean).any(axis=0)]
     if not known.size:

@@ -34,7 +34,7 @@ def vote_shares(
     .. math::
         P(+|x,\theta)=\frac1B\sum_b\Big[1\{f_{\theta,b}(x)>t\}+\tfrac12 1\{f_{\theta,b}(x)=t\}\Big]
 
-    The bags are the last axis of the scores; `left_out` (n_samples, n_bootstraps) tells which
+    The bags are the last axis of the scores; `left_out` (n_samples, n_bootstraps) says which
     count.
     """
     twice, n_bags = twice_votes(scores, threshold), scores.shape[-1]

@@ -143,7 +143,7 @@ def link_proba(link: Any, weights: Floats, scaled: Floats, spreads: Floats) -> F
     known = ~np.isnan(mixed)
     P = np.full(len(mixed), np.nan)
     P[known] = link.predict(scores[..., known])
-    # Samples on one step of a link are still ordered, and may be told apart.
+    # Samples on one step of a link keep their order.
     return P + TIE_BREAK * (expit(mixed) - P)
 
 

@@ -59,7 +59,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         Parameters
         ----------
         label : label or None, default=None
-            With more than two classes, the class that the rates are told of: ``tpr`` is its recall,
+            With more than two classes, the class of the rates: ``tpr`` is its recall,
             ``tnr`` the share of the other samples that are not called so, and thresholds are those
             of its scores or of its probability by the sum of it and the largest other one.
 

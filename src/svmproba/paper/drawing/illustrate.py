@@ -87,7 +87,7 @@ class Material:
                 n_jobs=self.n_jobs,
             )
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of few bags: the plan's own cells tell of them
+                warnings.simplefilter("ignore")  # of few bags: the cells of the plan have them
                 model.fit(rows, y[part.train])
             self._fits[dataset] = model, preprocessor.transform(X.iloc[part.test]), y[part.test]
         return self._fits[dataset]
