@@ -23,8 +23,7 @@ _LEFT_AFTER = 24 * 3600.0
 def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """Give a temporary name that replaces a file when the context ends without error.
 
-    Temporary files that killed processes left for the same file are removed first; those of running
-    processes are locked and stay. A link keeps pointing at the file; devices, pipes and folders are
+    Leftovers of killed processes are removed. A link keeps its target; devices and folders are
     refused. Without `overwrite` an existing file is a FileExistsError at the end.
     """
     path = Path(os.path.realpath(path))

@@ -49,7 +49,7 @@ def callback_context(estimator: Any, n_subtasks: int) -> Any:
 
 
 def has_callbacks(estimator: Any) -> bool:
-    """Whether somebody listens; without them, single bags are not worth a report."""
+    """Whether callbacks are set; without them single bags are not reported."""
     return hasattr(estimator, "_skl_callbacks")
 
 
@@ -83,7 +83,7 @@ class EncoderState(NamedTuple):
 
 
 def encoder_state(encoder: Any) -> EncoderState | None:
-    """State of a OneHotEncoder that its public attributes do not tell; None where it is unknown."""
+    """State of a OneHotEncoder that its public attributes do not show; None where it is unknown."""
     nothing = [None] * len(encoder.categories_)
     try:
         rare = bool(encoder._infrequent_enabled)

@@ -378,7 +378,7 @@ def test_percentiles_are_of_type_7():
     ],
 )
 def test_bad_confidence_is_named(interval, confidence):
-    with pytest.raises(ValueError, match=r"confidence must lie in \(0, 1\), got"):
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1, both excluded; got"):
         interval(np.zeros((3, 2)), confidence)
 
 

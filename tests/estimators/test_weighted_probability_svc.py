@@ -86,7 +86,7 @@ def test_swapped_labels_swap_the_probabilities(data, new):
     cv = list(StratifiedKFold(4).split(X, y))
     P = small(Cs=[0.1, 1.0], cv=cv, tol=1e-7).fit(X, y).predict_proba(new)
     swapped = small(Cs=[0.1, 1.0], cv=cv, tol=1e-7).fit(X, 1 - y).predict_proba(new)
-    assert np.mean(np.abs(swapped - (1 - P)) < 1e-9) > 0.98  # signs near 0 hang on the solver
+    assert np.mean(np.abs(swapped - (1 - P)) < 1e-9) > 0.98  # signs near 0 depend on the solver
     named = small(Cs=[0.1, 1.0], cv=cv, tol=1e-7, pos_label=0).fit(X, y)
     assert np.mean(np.abs(named.predict_proba(new) - P) < 1e-9) > 0.98
     assert named.pos_label_ == 0

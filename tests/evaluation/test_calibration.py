@@ -53,8 +53,8 @@ def test_quantile_bins_with_ties():
         ({"n_bins": 2.5}, "n_bins"),
         ({"strategy": "equal"}, "strategy"),
         ({"confidence": 1.0}, "confidence"),
-        ({"confidence": 1.5, "simultaneous": True}, r"confidence must .*, got 1\.5"),
-        ({"confidence": -0.5, "simultaneous": True}, r"confidence must .*, got -0\.5"),
+        ({"confidence": 1.5, "simultaneous": True}, r"confidence must .* got 1\.5"),
+        ({"confidence": -0.5, "simultaneous": True}, r"confidence must .* got -0\.5"),
     ],
 )
 def test_bad_options_are_named(options, message):

@@ -73,11 +73,7 @@ def contributions(
     groups: list[NDArray[np.intp]] | None,
     confidence: float,
 ) -> Contributions:
-    r"""Contributions of columns or of groups of them, where `centre` is the background.
-
-    The limits are percentiles over the bags :math:`b` of
-    :math:`\sum_{j\in g}w_{bj}(x_j-m_j)`.
-    """
+    """Contributions of columns or groups; limits are percentiles over bags of the same sums."""
     coef, intercept, by_bag = rule
     base = float(coef @ centre) + intercept
     alone = percentile_interval(by_bag, confidence)

@@ -1,6 +1,6 @@
 """A fitted bootstrap ensemble as arrays, and what follows from them out of bag.
 
-Everything is told of the class of interest: probabilities are its probabilities. Functions that
+Everything is about the class of interest: probabilities are its probabilities. Functions that
 change how an ensemble decides give another ensemble, which shares all arrays of the fit.
 """
 
@@ -105,8 +105,7 @@ def settle_ensemble(
 ) -> FittedEnsemble:
     """Weigh the hyperparameter values and summarise the out-of-bag scores of the samples X.
 
-    ``spread(values, fill)`` puts values (..., n) of these samples at their places among all samples
-    given, and `fill` elsewhere. The result decides by vote shares, at one half.
+    ``spread(values, fill)`` puts values of these samples at their places among all samples given.
     """
     reliability, kept = mean_reliability(training.reliability), training.scores
     rho = weights(reliability, epsilon)
@@ -146,6 +145,21 @@ def settle_ensemble(
         oob_proba=vote_proba,
         groups=None if groups is None else spread(groups, -1),
         column_means=column_means(members, X),
+    )
+
+
+def without_target(ensemble: FittedEnsemble) -> FittedEnsemble:
+    """Put the threshold back to one half: neither a rate nor costs decide."""
+    return replace(
+        ensemble,
+        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
+        threshold=0.0,
+        proba_threshold=0.5,
+        jackknife=None,
+        costs=None,
+        guarantee=NO_GUARANTEE,
+        subgroup_rates=None,
+        separate=False,
     )
 
 
@@ -189,10 +203,7 @@ def oob_levels(ensemble: FittedEnsemble) -> Floats:
 
 
 def own_scores(ensemble: FittedEnsemble) -> Floats:
-    """Score of each training sample over the bags without it, as jackknife+ compares them.
-
-    Where samples come in groups, one of each class decides for its group; the others are NaN.
-    """
+    """Score of each training sample over the bags without it; with groups, of one in each group."""
     scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
     own: Floats = scaled.mean(axis=0)
     if ensemble.groups is not None:

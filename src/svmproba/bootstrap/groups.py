@@ -6,8 +6,8 @@ from a random new group that has one: every group counts once, whatever its size
 * *single* subsampling: one sample of the class is drawn from each group. These are independent, and
   the order statistic of `guaranteed_level` is exact for them [1]_, [2]_.
 * *repeated* subsampling: the p-values of all possible draws are averaged. Twice an average of
-  p-values is one, whatever their dependence [1]_. The threshold does not hang on a draw, but it is
-  more cautious.
+  p-values is one, whatever their dependence [1]_. The threshold does not depend on a draw, but
+  is more conservative.
 
 References
 ----------
@@ -31,11 +31,7 @@ SUBSAMPLINGS = ("single", "repeated")
 
 
 def one_of_each(groups: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Places, increasing, of one random sample of each group; always the same ones.
-
-    The seed is fixed: the same samples give the same threshold, and the order of the samples within
-    a group, which may be that of time, plays no part.
-    """
+    """Places, increasing, of one random sample of each group; the seed is fixed."""
     order = np.random.default_rng(0).permutation(len(groups))
     return np.sort(order[np.unique(groups[order], return_index=True)[1]])
 

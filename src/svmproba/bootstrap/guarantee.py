@@ -91,10 +91,8 @@ def guaranteed_level(
 ) -> float:
     """Threshold at which a class keeps its rate with confidence: the level of `order_statistic`.
 
-    A level is any number that orders the samples, negated for the negative class; NaN is left out.
-    A sample keeps its class where its level is at least the threshold. The guarantee is exact for
-    independent samples that had no part in the fit; too few of them (of the class `name`) are an
-    error. With `groups` it is exact for independent groups, see `svmproba.bootstrap.groups`.
+    Levels order the samples (NaN: left out) and are negated for the negative class. It is exact for
+    independent samples, or independent groups, that had no part in the fit.
     """
     known = ~np.isnan(levels)
     levels, unit = levels[known], samples_of(name)
@@ -120,9 +118,7 @@ def guaranteed_level(
 def bag_scores(scores: Floats, spread: Floats) -> Floats:
     r"""Score of each bag, :math:`v_b(x)=\frac1{|\Theta|}\sum_\theta f_{\theta,b}(x)/\sigma_\theta`.
 
-    From scores (n_samples, n_theta, n_bootstraps) and scales (n_theta,). Not weighted by
-    reliability: those weights come from all samples, which the theorem of `jackknife_plus` does not
-    allow.
+    Without reliability weights, which come from all samples: `jackknife_plus` does not allow that.
     """
     return (1 / (spread * len(spread))) @ scores
 
@@ -161,10 +157,7 @@ def jackknife_plus(
 def jackknife_threshold(own: Floats, positive: NDArray[np.bool_], sign: int, rate: float) -> float:
     """Threshold of scores above which `jackknife_plus` would call training samples positive.
 
-    Compared with sample i, a sample is judged by the bags without i; a training sample, by the bags
-    without itself: the two differ little, and one threshold then serves all. Infinite where the
-    samples of the class (of interest: `sign` 1, the other: -1) are too few; a score of NaN is not
-    counted.
+    Infinite where the class (of interest: `sign` 1) has too few samples; NaN is not counted.
     """
     of_class = np.sort(sign * own[(positive == (sign > 0)) & ~np.isnan(own)])
     refused_from = math.ceil(rate * (len(of_class) + 1) - 1e-9)
@@ -202,10 +195,9 @@ def state_guarantee(
     subsampling: str | None = None,
     subgroups: Mapping[Any, int] | None = None,
 ) -> str:
-    """Say in one sentence what n samples of a class guarantee, and under which assumption.
+    """Say in one sentence what n samples, or groups with `subsampling`, of a class guarantee.
 
-    With `subsampling`, n are groups of samples. `subgroups` tells how many of them every subgroup
-    has for which the rate is guaranteed.
+    `subgroups` holds how many of them every subgroup has.
     """
     if kind != "cross-fit":  # which `RateGuarantee` has
         check_kind(kind)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from svmproba._types import Floats
+from svmproba.bootstrap.guarantee import check_share
 from svmproba.bootstrap.summaries.blocks import row_blocks
 from svmproba.bootstrap.summaries.votes import DECIMALS
 
@@ -42,7 +43,7 @@ def clopper_pearson(
     of :math:`\mathrm{Beta}(k+1,n-k)`; 0 and 1 at the ends (Clopper and Pearson, Biometrika 26,
     1934).
     """
-    _check_confidence(confidence)
+    check_share("confidence", confidence)
     k, n = np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     tail = (1 - confidence) / 2
     # The beta quantile needs positive parameters; the ends are known without it.
@@ -68,7 +69,7 @@ def simulation_interval(bag_votes: ArrayLike, confidence: float = 0.95) -> tuple
     interval always holds :math:`[(1-q)\bar v,\ (1-q)\bar v+q]`: unanimous votes are not certain,
     and 500 of them leave :math:`q=0.0074`.
     """
-    _check_confidence(confidence)
+    check_share("confidence", confidence)
     votes = _check_bags("bag_votes", bag_votes)
     if not (votes.min(initial=0.0) >= 0 and votes.max(initial=0.0) <= 1 + 10.0**-DECIMALS):
         raise ValueError(
@@ -136,7 +137,7 @@ def sampling_interval(
     .. [2] S. Wager, T. Hastie and B. Efron, "Confidence intervals for random forests: the
        jackknife and the infinitesimal jackknife", JMLR 15, 2014.
     """
-    _check_confidence(confidence)
+    check_share("confidence", confidence)
     values = _check_bags("bag_values", bag_values)
     n_bags = len(values)
     if counts.ndim != 2 or len(counts) != n_bags:
@@ -178,23 +179,16 @@ def _jackknife_variance(centred: Floats, counts: NDArray[np.unsignedinteger]) ->
 
 
 def percentile_interval(bag_scores: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Where the score of one SVM, fitted on all training samples, may lie: bootstrap percentiles.
+    """Percentiles over the bags of scores (B, n): where the score of one SVM may lie.
 
-    The limits (n,) are quantiles of the scores of the bags (B, n), linear between order statistics.
-    The coefficients of a linear SVM are asymptotically normal where the class densities are smooth
-    (Koo et al., "A Bahadur representation of the linear support vector machine", JMLR 9, 2008), so
-    coverage is right in the limit, except for the bias of regularisation.
+    Coverage is right in the limit of many samples, except for the bias of regularisation (Koo et
+    al., "A Bahadur representation of the linear support vector machine", JMLR 9, 2008).
     """
-    _check_confidence(confidence)
+    check_share("confidence", confidence)
     scores = _check_bags("bag_scores", bag_scores)
     tail = (1 - confidence) / 2
     lower, upper = np.quantile(scores, [tail, 1 - tail], axis=0, method="linear")
     return lower, upper
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie in (0, 1), got {confidence!r}")
 
 
 def _check_bags(name: str, per_bag: ArrayLike) -> Floats:

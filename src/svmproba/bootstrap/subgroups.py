@@ -86,10 +86,8 @@ def subgroup_thresholds(
 ) -> Floats:
     r"""Threshold of every subgroup at which a class has its rate there; a common one is repeated.
 
-    With a confidence the rates of all K subgroups are guaranteed at the same time: each is with
-    :math:`1-\delta/K`, by Bonferroni's inequality, which holds for subgroups that overlap. The
-    common threshold is the one most in favour of the class. `options` are those of
-    `threshold_for_rate`.
+    With a confidence each of the K rates is guaranteed with :math:`1-\delta/K` (Bonferroni). The
+    common threshold is the one most in favour of the class.
     """
     K, names = len(subgroups.names), subgroups.names.tolist()
     of_each = None if confidence is None else 1 - (1 - confidence) / K

@@ -21,7 +21,7 @@ from svmproba.bootstrap.summaries.profile import MAX_THRESHOLDS, Profile
 
 #: Distance of a threshold from the score it is set for, as a share of the largest: the sample keeps
 #: its side where its score is computed among other samples and rounded otherwise.
-HAIR = 1e-11
+CLEARANCE = 1e-11
 
 
 class RateCurve(NamedTuple):
@@ -35,10 +35,7 @@ class RateCurve(NamedTuple):
 
 
 def level_for_rate(levels: Floats, rate: float) -> float:
-    r"""Level :math:`m_{[\lceil\tau n\rceil]}` of the n in decreasing order, reached by a share.
-
-    The paper's closed form; infinite for a rate of 0. A threshold just below it reaches the rate.
-    """
+    r"""Level :math:`m_{[\lceil\tau n\rceil]}` of the n in decreasing order."""
     k = int(np.ceil(rate * len(levels) - 1e-9))
     if k <= 0:
         return float("inf")
@@ -79,18 +76,16 @@ def threshold_for_rate(
     neutral: float,
     exceed: bool,
     confidence: float | None = None,
-    hair: float = 0.0,
+    clearance: float = 0.0,
     groups: NDArray[np.int64] | None = None,
     subsampling: str = "single",
     name: str = "",
 ) -> float:
     """Threshold of the levels that gives a class its rate; a sample is called positive above it.
 
-    The class is that of interest for `sign` 1, the other one for -1; a level of NaN is not counted.
-    With `exceed` the threshold only moves in favour of the class, away from `neutral`. With a
-    confidence, the rate is guaranteed on new samples, see `guaranteed_level`; else it is reached on
-    these. The threshold keeps away from the sample that sets it by `hair` times the largest level.
-    Errors call the samples by `name`, such as "of class 'a'", or positive and negative ones.
+    `sign` is 1 for the class of interest, else -1. With `exceed` the threshold only moves in favour
+    of the class, away from `neutral`. It keeps a distance of `clearance`, times the largest level,
+    from the sample that sets it.
     """
     judged = (positive == (sign > 0)) & ~np.isnan(levels)
     of_class = levels[judged]
@@ -109,7 +104,9 @@ def threshold_for_rate(
             subsampling=subsampling,
         )
     # The next number on the far side keeps the sample of that level on the side of its class.
-    threshold = float(np.nextafter(sign * (level - hair * np.abs(of_class).max()), -sign * np.inf))
+    threshold = float(
+        np.nextafter(sign * (level - clearance * np.abs(of_class).max()), -sign * np.inf)
+    )
     return sign * min(sign * threshold, sign * neutral) if exceed else threshold
 
 

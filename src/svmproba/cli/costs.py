@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,6 @@ class Costs:
         """Keyword arguments of `with_costs`, `svmproba.evaluation.mean_cost` and the like."""
         return {f"{name}_cost": getattr(self, name) for name in NAMES}
 
-    def to_dict(self) -> dict[str, float]:
-        """Convert to JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class CostTable:
@@ -59,10 +55,6 @@ class CostMatrix:
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `with_costs` and `decide`."""
         return {"cost_matrix": self.matrix}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to JSON."""
-        return asdict(self)
 
 
 def parse_costs(text: str | None) -> Costs | CostTable | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +20,11 @@ class Decided(NamedTuple):
     called: Ints
 
 
-class Decisions(ABC):
-    """Columns of decisions by a fitted ensemble; `fields` are their names and types."""
+class Decisions:
+    """Columns of decisions by a fitted ensemble; `fields` are their names and types.
+
+    Of two classes, the probability of the class of interest is written; of more, that of each.
+    """
 
     def __init__(
         self, svm: Any, about: dict[str, Any], interval: str | None, confidence: float
@@ -30,76 +32,38 @@ class Decisions(ABC):
         self._svm, self._about = svm, about
         self._interval, self._confidence = interval, confidence
         labels: list[Any] = svm.classes_.tolist()
+        self._plus = None if about["positive"] is None else labels.index(about["positive"])
         self._labels = pa.array(labels, pa.int64() if isinstance(labels[0], int) else pa.string())
-        self.fields: list[tuple[str, Any]] = [(name, pa.float64()) for name in self._names(labels)]
+        names = ["probability"] + ["low", "high"] * (interval is not None)
+        if self._plus is None:
+            names = [f"{name}_{label}" for name in names for label in labels]
+        self.fields: list[tuple[str, Any]] = [(name, pa.float64()) for name in names]
         self.fields.append(("decision", self._labels.type))
         if about["costs"] is not None:
             self.fields.append(("expected_cost", pa.float64()))
 
-    @abstractmethod
-    def _names(self, labels: list[Any]) -> list[str]:
-        """Names of the columns of probabilities and limits."""
-
-    @abstractmethod
-    def decide(self, rows: Any) -> Decided:
-        """Decide on records."""
-
-    def _limits(self, rows: Any) -> Floats:
-        found: Floats = self._svm.predict_proba_interval(
-            rows, self._confidence, kind=self._interval
-        )
-        return found
-
-
-class TwoClasses(Decisions):
-    """The probability of the class of interest, and whether it is called."""
-
-    def _names(self, labels: list[Any]) -> list[str]:
-        return ["probability"] + ["low", "high"] * (self._interval is not None)
-
-    def decide(self, rows: Any) -> Decided:
-        """Decide on records."""
-        plus = self._svm.classes_.tolist().index(self._about["positive"])
-        proba = np.ascontiguousarray(self._svm.predict_proba(rows)[:, plus])
-        chosen = proba >= self._svm.proba_threshold_
-        called = np.where(chosen, plus, 1 - plus)
-        columns: list[Any] = [proba]
-        if self._interval is not None:
-            columns += list(np.ascontiguousarray(self._limits(rows).T))
-        columns.append(self._labels.take(pa.array(called)))
-        if self._about["costs"] is not None:
-            costs = Costs(**self._about["costs"]).arguments()
-            columns.append(expected_cost(proba, chosen, costs))
-        return Decided(columns, called)
-
-
-class SeveralClasses(Decisions):
-    """The probability of every class, and the class that is called."""
-
-    def _names(self, labels: list[Any]) -> list[str]:
-        kinds = ["probability"] + ["low", "high"] * (self._interval is not None)
-        return [f"{kind}_{label}" for kind in kinds for label in labels]
-
     def decide(self, rows: Any) -> Decided:
         """Decide on records."""
         P = self._svm.predict_proba(rows)
-        called = called_classes(self._svm.ensemble_, P)
-        columns: list[Any] = list(np.ascontiguousarray(P.T))
+        if self._plus is None:
+            shown, called = P.T, called_classes(self._svm.ensemble_, P)
+        else:
+            shown = P[:, [self._plus]].T
+            chosen = shown[0] >= self._svm.proba_threshold_
+            called = np.where(chosen, self._plus, 1 - self._plus)
+        columns = list(np.ascontiguousarray(shown))
         if self._interval is not None:
-            lower_and_upper = np.moveaxis(self._limits(rows), 0, 2)  # (n_classes, 2, n)
-            columns += [
-                np.ascontiguousarray(limit) for k in (0, 1) for limit in lower_and_upper[:, k]
-            ]
+            fixed = (rows, self._confidence)
+            limits = self._svm.predict_proba_interval(*fixed, kind=self._interval)
+            columns += list(np.ascontiguousarray(limits.T).reshape(-1, len(P)))
         columns.append(self._labels.take(pa.array(called)))
         if self._about["costs"] is not None:
-            costs = np.array(CostMatrix(**self._about["costs"]).matrix)
-            columns.append((P @ costs)[np.arange(len(P)), called])
+            columns.append(self._expected_cost(P, called))
         return Decided(columns, called)
 
-
-def decisions_of(
-    svm: Any, about: dict[str, Any], interval: str | None, confidence: float
-) -> Decisions:
-    """Choose the columns by the number of classes."""
-    kind = SeveralClasses if about["positive"] is None else TwoClasses
-    return kind(svm, about, interval, confidence)
+    def _expected_cost(self, P: Floats, called: Ints) -> Floats:
+        costs = self._about["costs"]
+        if self._plus is None:
+            of_calls: Floats = P @ np.array(CostMatrix(**costs).matrix)
+            return of_calls[np.arange(len(P)), called]
+        return expected_cost(P[:, self._plus], called == self._plus, Costs(**costs).arguments())

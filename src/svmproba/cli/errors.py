@@ -60,8 +60,7 @@ def visible(text: str, keep: str = "\n\t") -> str:
 class Messages:
     """Prints results on standard output, and notes and warnings on standard error.
 
-    With `as_json` standard output is kept for one JSON object. `warnings` lists the warnings so
-    far; `check` raises again a Ctrl-C that a finaliser or a callback swallowed.
+    With `as_json` standard output is kept for one JSON object.
     """
 
     check: Callable[[], None] = staticmethod(lambda: None)

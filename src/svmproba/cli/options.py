@@ -32,11 +32,11 @@ _LARGER = "Label of the class of interest. Default: the larger label."
 Positive = Annotated[str | None, typer.Option(help=_LARGER, show_default=False)]
 By = Annotated[
     str | None,
-    _column_option("Column of subgroups: shows the rates in each; with a rate, each has it."),
+    _column_option("Column of subgroups: shows the rates in each; a rate holds in each."),
 ]
 Groups = Annotated[
     str | None,
-    _column_option("Column of records that belong together, such as a patient; no attribute."),
+    _column_option("Column of records that belong together, such as a patient; no feature."),
 ]
 Drop = Annotated[list[str] | None, _column_option("Columns to leave out, separated by commas.")]
 Numeric = Annotated[list[str] | None, _column_option("Columns to read as numbers.")]

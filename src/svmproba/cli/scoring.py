@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from sklearn.pipeline import Pipeline
 
 from svmproba._types import Bools, Ints
-from svmproba.cli.decisions import decisions_of
+from svmproba.cli.decisions import Decisions
 from svmproba.cli.errors import InputError, Messages
 from svmproba.cli.input.cells import to_words
 from svmproba.cli.input.frames import frame_of
@@ -87,9 +87,8 @@ class UnseenCells:
 class Scorer:
     """Turns chunks of a table into chunks of probabilities and decisions.
 
-    The model and `about` were saved by ``svmproba fit``; `keep` are columns to copy. Strict: an
-    unknown category is an error. Lenient: neither a cell that is not a number nor a column that has
-    only unknown categories is one.
+    Strict: an unknown category is an error. Lenient: neither a cell that is not a number nor a
+    column that has only unknown categories is one.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class Scorer:
     ) -> None:
         self._model, self._about, self._table = model, about, table
         self._keep = split_names(keep, table.columns)
-        self._decisions = decisions_of(model[-1], about, interval, confidence)
+        self._decisions = Decisions(model[-1], about, interval, confidence)
         self._strict, self._lenient = strict, lenient
         self._columns = columns_of(about, table.reading)
         # Cells of each column of categories that are not missing, and those that are known.
@@ -152,10 +151,7 @@ class Scorer:
         return pa.record_batch(made, schema=self.schema)
 
     def _reasons(self, rows: Any, called: Ints) -> list[Any]:
-        """Columns of largest contribution to the score, and these contributions.
-
-        Of more than two classes the score is that of the class that is called.
-        """
+        """Columns of largest contribution to the score, and these contributions."""
         if not self._n_reasons:
             return []
         values, _, _, _, names = self._model[-1].contributions(rows, groups=self._groups)

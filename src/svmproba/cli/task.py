@@ -79,10 +79,8 @@ def load_task(
 ) -> Task:
     """Read a table and decide what its columns are.
 
-    `positive` is the class of interest of two, by default the larger label. A share of every class,
-    drawn by `seed`, is held out, also from the decisions about columns; with the column `groups`,
-    a share of the groups that have one of the records that `judges` marks, by default those of the
-    class of interest. That column is no attribute; `by`, the column of subgroups, remains one.
+    A share of every class is held out, also from the decisions about columns; with the column
+    `groups`, a share of the groups of the records that `judges` marks.
     """
     given = {"--target": target, "--groups": groups, "--by": by}
     named = {option: name for option, name in given.items() if name is not None}
@@ -153,10 +151,7 @@ def read_labelled(
     frame: Callable[[Chunk], pd.DataFrame],
     by: str | None = None,
 ) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any] | None]:
-    """Read the columns of a saved model, `frame` of each chunk, and the labels as it has them.
-
-    The last value are the labels in the column `by`; None without it.
-    """
+    """Read the columns of a saved model, the labels as it has them, and those in `by`."""
     if by is not None:
         check_column(by, table.columns, table.name, "--by")
     target = about["target"]

@@ -43,7 +43,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     where :math:`J` holds the values with :math:`r_\theta\ge\max_l r_l-\varepsilon` and
     :math:`\rho_\theta=r_\theta/\sum_{l\in J}r_l` [1]_. All values share the same bags.
 
-    That probability says how stable the sign of the score is under resampling. It is not an
+    This probability measures how stable the sign of the score is under resampling. It is not an
     estimate of :math:`P(y=+|x)`: with more and more samples it tends to 0 or 1 on either side of
     the boundary. ``calibration="auto"`` gives such an estimate instead, from the same bags and
     without a sample held out: a link from the mean scores
@@ -158,7 +158,7 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
     the pairs and the scaling. ``oob_recalls_`` (n_classes,) are the recalls out of bag;
     ``class_shifts_`` and ``class_factors_`` (n_classes,) are what `with_rate` adds to scores and
     multiplies calibrated probabilities by. The field "class_weight" of ``thetas_`` is then the
-    largest factor divided by the smallest. What is told of a class of interest exists for two
+    largest factor divided by the smallest. Attributes of the class of interest exist for two
     classes only: ``pos_label_``, ``threshold_``, ``proba_threshold_``, ``oob_tpr_``, ``oob_tnr_``
     and ``oob_median_``. The training samples are kept, because `with_rate` scores them again.
 

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmproba._sklearn_compat import with_callbacks
-from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitting.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
 from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
-from svmproba.estimators._floors import check_floor
+from svmproba.estimators._floors import floors_of_model, join_floors
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.floors import (
     ClassFloorFit,
@@ -26,13 +25,7 @@ from svmproba.estimators.classes.floors import (
 from svmproba.estimators.classes.setting import set_up_classes
 from svmproba.estimators.ensemble.setting import Checked, set_up
 from svmproba.estimators.input.parameters import check_option, stores_parameters
-from svmproba.estimators.input.subgroup_floors import (
-    FLOORS,
-    Floor,
-    members_of,
-    read_floors,
-    refuse_unused,
-)
+from svmproba.estimators.input.subgroup_floors import FLOORS, Floor, refuse_unused
 from svmproba.solvers.constrained.single import EFFORT
 
 
@@ -48,8 +41,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
     has no :math:`\frac12`, so that its C is twice this one.
 
     The floor holds in every bag, not out of bag and not for new samples; ``oob_tpr_`` and
-    ``oob_tnr_`` tell those rates. Every member is strictly feasible, and
-    ``duality_gap_`` tells how far it can be from the optimum of its mixed-integer problem.
+    ``oob_tnr_`` are those rates. Every member is strictly feasible, and
+    ``duality_gap_`` says how far it can be from the optimum of its mixed-integer problem.
 
     Parameters
     ----------
@@ -58,7 +51,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         Floors under the recalls of classes by their names, for any number of classes. With K
         classes, a floor :math:`\lambda` of a class becomes one of :math:`1-(1-\lambda)/(K-1)` in
         each of its pairs: sufficient for a recall of :math:`\lambda` in the bag, not necessary, and
-        ``bag_recalls_`` tells what is reached. The other floors are for two classes.
+        ``bag_recalls_`` holds what is reached. The other floors are for two classes.
     {floors}
     effort : {"fast", "default", "thorough"}, default="default"
         Convex problems that the search may solve for one member.
@@ -223,8 +216,8 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         wishes = [floors_of_two(wish, *fixed) for wish in wishes]
         refuse_unused(by, [wish.get("floors") for wish in wishes])
         samples = (setting.data.positive, setting.data.present, setting.data.n_given)
-        floors = [_floors_of(wish, by, *samples) for wish in wishes]
-        shares, sets = _joined(floors, setting.data.positive)
+        floors = [floors_of_model(wish, by, *samples) for wish in wishes]
+        shares, sets = join_floors(floors, setting.data.positive)
         rng = setting.options["kernel"]["rng"]
         fits = fit_constrained_members(
             setting.data.X,
@@ -331,27 +324,3 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
 WISHES = (*FLOORS, "min_recall", "floors")
 #: What validation notes on the model that saw the data.
 SEEN = ("n_features_in_", "feature_names_in_", "components_path_", "gammas_path_")
-
-
-def _floors_of(
-    wish: Mapping[str, Any], by: Any, positive: Bools, present: Any, n_given: int
-) -> list[Floor]:
-    """Floors of one model: those of the classes that are given, and those of subgroups."""
-    of_classes = {name: check_floor(name, wish.get(name)) for name in FLOORS}
-    floors = [Floor(k, x, members_of(k, positive)) for k, x in of_classes.items() if x]
-    return floors + read_floors(wish.get("floors"), by, positive, present, n_given)
-
-
-def _joined(floors: list[list[Floor]], positive: Bools) -> tuple[Floats, Bools | None]:
-    """Shares (n_models, n_sets) of the floors of all models, and their sets (n_sets, n).
-
-    The first sets are those of the classes; they are None where there are no others.
-    """
-    sets = {members_of(name, positive).tobytes(): members_of(name, positive) for name in FLOORS}
-    sets |= {floor.members.tobytes(): floor.members for some in floors for floor in some}
-    places, shares = {key: k for k, key in enumerate(sets)}, np.zeros((len(floors), len(sets)))
-    for row, some in zip(shares, floors, strict=True):
-        for floor in some:
-            place = places[floor.members.tobytes()]
-            row[place] = max(row[place], floor.share)
-    return shares, np.array(list(sets.values())) if len(sets) > len(FLOORS) else None

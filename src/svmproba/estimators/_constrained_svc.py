@@ -102,7 +102,7 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray, shape (1, n_features_in_)
-        Coefficients, for the linear kernel only; positive scores speak for ``classes_[1]``.
+        Coefficients, for the linear kernel only; positive scores mean ``classes_[1]``.
     intercept_ : ndarray, shape (1,)
         Bias.
     objective_ : float
@@ -318,7 +318,7 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
         return scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Labels by the sign of the score; 0 speaks for the smaller label, as in scikit-learn.
+        """Labels by the sign of the score; 0 means the smaller label, as in scikit-learn.
 
         Parameters
         ----------

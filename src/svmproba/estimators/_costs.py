@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
-from svmproba.bootstrap.classes.fitted import FittedClasses
-from svmproba.bootstrap.fitted import FittedEnsemble
+from svmproba.bootstrap.classes.fitted import FittedClasses, without_targets
+from svmproba.bootstrap.fitted import FittedEnsemble, without_target
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.costs import check_cost_matrix, costs_of_two, expected_costs
 
@@ -199,8 +199,8 @@ class DecisionMixin:
         Warns
         -----
         UserWarning
-            Where the probabilities are vote shares: they tell how stable the sign of the score is
-            and may not be multiplied with money. Fit with ``calibration="auto"`` instead.
+            Where the probabilities are vote shares: they measure how stable the sign of the score
+            is and should not be multiplied by costs. Fit with ``calibration="auto"`` instead.
 
         References
         ----------
@@ -255,10 +255,10 @@ def refuse_both(given: Mapping[str, Any], cost_matrix: Any, n_classes: int) -> N
 
 
 def warn_of_votes(model: Decider) -> None:
-    """Warn a caller's caller who takes vote shares for probabilities of labels."""
+    """Warn that vote shares are not probabilities of labels."""
     if not model._is_calibrated():
         warnings.warn(
-            "Expected costs from vote shares are not expectations: a vote share tells how stable "
+            "Expected costs from vote shares are not expectations: a vote share says how stable "
             "the sign of the score is, not how probable the label is. Fit with "
             "calibration='auto'.",
             UserWarning,
@@ -269,35 +269,23 @@ def warn_of_votes(model: Decider) -> None:
 def ensemble_with_costs(ensemble: FittedEnsemble, costs: Mapping[str, float]) -> FittedEnsemble:
     """Let costs decide: the threshold of a rate is taken back."""
     return replace(
-        ensemble,
+        without_target(ensemble),
         proba_threshold=float(cost_threshold(costs)),
         costs={name: float(cost) for name, cost in costs.items()},
-        threshold=0.0,
-        jackknife=None,
-        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
         guarantee=NO_GUARANTEE_BY_COSTS,
-        subgroup_rates=None,
-        separate=False,
     )
 
 
 def classes_with_costs(ensemble: FittedClasses, costs: Floats) -> FittedClasses:
     """Let a cost matrix decide: recalls asked for are given up."""
-    return replace(
-        ensemble,
-        costs=costs,
-        shifts=np.zeros_like(ensemble.shifts),
-        factors=np.ones_like(ensemble.factors),
-        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
-        guarantee=NO_GUARANTEE_BY_COSTS,
-    )
+    return replace(without_targets(ensemble), costs=costs, guarantee=NO_GUARANTEE_BY_COSTS)
 
 
 def cost_threshold(costs: Mapping[str, Cost], n: int | None = None) -> Floats:
     """Probability from which on the class of interest costs no more than the other class.
 
-    With `n`, every sample may have costs of its own. At or below 0 the class of interest is always
-    cheaper, above 1 never; infinite for a sample whose wrong calls cost as much as its right ones.
+    With `n`, every sample may have its own costs; infinite where wrong calls cost as much as right
+    ones.
     """
     tp, tn, fn, fp = (check_cost(name, costs[name], n) for name in COSTS)
     for name, cost in (("fn_cost", fn), ("fp_cost", fp)):

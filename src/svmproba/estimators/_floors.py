@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from svmproba._types import Bools, Floats
 from svmproba.estimators.input.parameters import check_number
-from svmproba.estimators.input.subgroup_floors import FLOORS, Floor, members_of
+from svmproba.estimators.input.subgroup_floors import FLOORS, Floor, members_of, read_floors
 from svmproba.solvers.constrained.feasible_point import mass_in_sets
 from svmproba.solvers.constrained.single import Constrained, solve_constrained
 from svmproba.solvers.kernels import Rows
@@ -27,6 +27,30 @@ def check_floor(name: str, value: Any) -> float:
     return float(value)
 
 
+def floors_of_model(
+    wish: Mapping[str, Any], by: Any, positive: Bools, present: Any, n_given: int
+) -> list[Floor]:
+    """Floors of one model: those of the classes that are given, and those of subgroups."""
+    of_classes = {name: check_floor(name, wish.get(name)) for name in FLOORS}
+    floors = [Floor(k, x, members_of(k, positive)) for k, x in of_classes.items() if x]
+    return floors + read_floors(wish.get("floors"), by, positive, present, n_given)
+
+
+def join_floors(floors: list[list[Floor]], positive: Bools) -> tuple[Floats, Bools | None]:
+    """Shares (n_models, n_sets) of the floors of all models, and their sets (n_sets, n).
+
+    The first sets are those of the classes; they are None where there are no others.
+    """
+    sets = {members_of(name, positive).tobytes(): members_of(name, positive) for name in FLOORS}
+    sets |= {floor.members.tobytes(): floor.members for some in floors for floor in some}
+    places, shares = {key: k for k, key in enumerate(sets)}, np.zeros((len(floors), len(sets)))
+    for row, some in zip(shares, floors, strict=True):
+        for floor in some:
+            place = places[floor.members.tobytes()]
+            row[place] = max(row[place], floor.share)
+    return shares, np.array(list(sets.values())) if len(sets) > len(FLOORS) else None
+
+
 def clash_message(
     table: Rows,
     signs: Floats,
@@ -38,8 +62,7 @@ def clash_message(
 ) -> str:
     """Name floors that cannot be met together, and the best value of the last of them.
 
-    Of many floors those are left out, one after the other, without which no point is found either.
-    The value is found by bisection.
+    Floors are left out without which no point is found either; the value is found by bisection.
     """
 
     def solve(some: list[Floor]) -> Constrained:

@@ -1,20 +1,21 @@
 r"""Texts of parameters and attributes that several estimators share, each written once.
 
 A line such as ``{Cs, kernel/ensemble}`` in the docstring of an estimator stands for the texts of
-these parameters, see `document_parameters`. What follows a slash tells apart the texts of a
-parameter that takes other values elsewhere.
+these parameters, see `document_parameters`. What follows a slash distinguishes texts of one
+name.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
 from textwrap import dedent, indent
 from typing import TypeVar
 
-Estimator = TypeVar("Estimator", bound=type)
+Documented = TypeVar("Documented", bound=type)
 
-_MARKER = re.compile(r"^\{([\w/, ]+)\}$", re.MULTILINE)
+_MARKER = re.compile(r"^\{([\w/*, ]+)\}$", re.MULTILINE)
 
 TEXTS = {
     "Cs": r"""float, array-like or None, default=None
@@ -154,17 +155,19 @@ OTHER_TEXTS = {
 }
 
 
-def document_parameters(cls: Estimator) -> Estimator:
+def document_parameters(cls: Documented, texts: Mapping[str, str] | None = None) -> Documented:
     """Put the shared texts into the docstrings of a class and its methods, in place of markers."""
-    for documented in (cls, *filter(inspect.isfunction, vars(cls).values())):
+    table = TEXTS | OTHER_TEXTS if texts is None else texts
+
+    def expand(marker: re.Match[str]) -> str:
+        found = []
+        for key in marker[1].replace(" ", "").split(","):
+            kind, _, body = table[key].partition("\n")
+            found.append(f"{key.partition('/')[0]} : {kind}\n{indent(dedent(body), '    ')}")
+        return "\n".join(found)
+
+    methods = (getattr(value, "__func__", value) for value in vars(cls).values())
+    for documented in (cls, *filter(inspect.isfunction, methods)):
         if documented.__doc__ is not None:  # python -OO leaves no docstrings
-            documented.__doc__ = _MARKER.sub(_expand, inspect.cleandoc(documented.__doc__))
+            documented.__doc__ = _MARKER.sub(expand, inspect.cleandoc(documented.__doc__))
     return cls
-
-
-def _expand(marker: re.Match[str]) -> str:
-    texts = []
-    for key in marker[1].replace(" ", "").split(","):
-        kind, _, body = (TEXTS | OTHER_TEXTS)[key].partition("\n")
-        texts.append(f"{key.partition('/')[0]} : {kind}\n{indent(dedent(body), '    ')}")
-    return "\n".join(texts)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
 from svmproba._types import Floats
+from svmproba.bootstrap.guarantee import check_share
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.evaluation._metrics import Label, check_pair
 
@@ -121,8 +122,7 @@ def reliability_curve(
     positive, p = check_pair(y_true, proba, pos_label)
     if not isinstance(n_bins, int | np.integer) or n_bins < 1:
         raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie in (0, 1), got {confidence!r}")
+    check_share("confidence", confidence)
     if strategy == "uniform":
         edges = np.arange(n_bins + 1) / n_bins
     elif strategy == "quantile":

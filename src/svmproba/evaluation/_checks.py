@@ -70,8 +70,7 @@ def check_size(calls: Calls, names: tuple[str, str]) -> list[Finding]:
 def check_calls(calls: Calls, names: tuple[str, str], remedy: str, usual: bool) -> list[Finding]:
     """Warn if almost no record, or every record, is called positive, or of a low accuracy.
 
-    `remedy` is a sentence of advice. Accuracy counts only at the `usual` threshold: costs and rates
-    may trade it for something else.
+    Accuracy counts only at the `usual` threshold: costs and rates trade it for something else.
     """
     n_called, n = calls.tp + calls.fp, calls.n_plus + calls.n_minus
     for n_others, n_class, who in (
@@ -96,8 +95,7 @@ def check_calls(calls: Calls, names: tuple[str, str], remedy: str, usual: bool) 
 def check_probabilities(positive: Bools, proba: Floats) -> list[Finding]:
     """Warn unless the Brier score is below that of the base rate, with 95 % confidence.
 
-    The area under the ROC curve must be above one half as well: a link that was fitted to the same
-    out-of-bag scores gains a little on the base rate even where they are noise.
+    So must the AUC be above one half: links gain a little where out-of-bag scores are noise.
     """
     share = positive.mean()
     gain = (positive - share) ** 2 - (positive - proba) ** 2
@@ -144,8 +142,7 @@ def check_columns(columns: Mapping[str, Any], positive: Bools, proba: Floats) ->
 def column_auc(values: ArrayLike, positive: Bools) -> float:
     """Area under the ROC curve of one column, in the direction that separates better.
 
-    Values are numbers, NaN if missing; that a value is missing may separate the classes, too. Other
-    cells are categories, ordered by their share of positives.
+    Missing values may separate, too; categories are ordered by their share of positives.
     """
     cells = np.asarray(values)
     v = cells.astype(np.float64) if cells.dtype.kind in "biuf" else category_shares(cells, positive)

@@ -23,9 +23,7 @@ def check_class_calls(
 ) -> list[Finding]:
     """Warn of small classes, of classes that are hardly ever called, and of a low accuracy.
 
-    `confusion` counts true classes by called ones. `remedy` is a sentence of advice with a place
-    for the name of a class. Accuracy counts only where the most probable class is called, as is
-    `usual`: costs and rates may trade it for something else.
+    `remedy` has a place for the name of a class; accuracy counts where the decision is `usual`.
     """
     found, sizes, n = [], confusion.sum(axis=1), int(confusion.sum())
     few = [f"{names[k]!r} ({sizes[k]})" for k in np.flatnonzero(sizes < FEW_RECORDS).tolist()]

@@ -102,13 +102,10 @@ def single_threshold(ensemble: Any) -> float | None:
 
 
 def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
-    r"""Read the number that decides the class of each sample.
+    """Read the number that decides the class of each sample.
 
-    For the vote shares of an ensemble it is the median of all scores of the sample, weighted by
-    :math:`\rho_\theta`: at any threshold, the votes call the sample positive if its median is
-    above. For calibrated probabilities, and where costs decide, it is the probability; for another
-    classifier, its score or, without one, its probability. Of more than two classes, it is how far
-    what decides for the class is above the largest such value of the others.
+    For vote shares it is the weighted median of all scores, for calibrated probabilities and costs
+    the probability, else the score. With more classes, it is the lead over the best of the others.
     """
     model, (column, label) = last_step(estimator), column_of(estimator, pos_label)
     if has_several(estimator):

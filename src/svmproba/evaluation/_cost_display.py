@@ -19,12 +19,14 @@ from svmproba.evaluation._costs import (
     optimal_threshold,
 )
 from svmproba.evaluation._metrics import Label, is_positive, positive_label
+from svmproba.evaluation._texts import document_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
 
+@document_display
 @dataclass(eq=False, repr=False)
 class CostCurveDisplay:
     """Mean cost against the threshold of the probability.
@@ -43,8 +45,7 @@ class CostCurveDisplay:
         From :func:`svmproba.evaluation.optimal_threshold`, for costs that all samples share.
     cost_by_sample : float, default=None
         Mean cost of deciding each sample by its own costs.
-    name : str, default=None
-        Name in the legend.
+    {name}
     pos_label : label, default=None
         Class of interest, for the axis label.
 
@@ -92,12 +93,10 @@ class CostCurveDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``None`` makes a figure. Several displays can share axes.
+        {ax}
         name : str, default=None
             Name in the legend, instead of the stored one.
-        color : str
-            Any matplotlib colour.
+        {color}
         """
         self.ax_ = ax = draw.axes_or_new(ax)
         self.figure_ = ax.figure
@@ -159,18 +158,10 @@ class CostCurveDisplay:
 
         Parameters
         ----------
-        estimator : fitted classifier with ``predict_proba``
-        X : table of shape (n, n_features)
-            Samples that it has not seen.
-        y : array-like of shape (n,)
-            Their labels.
-        pos_label : label, default=None
-            Class of interest, by default the estimator's ``pos_label`` or larger class. Of more
-            than two classes, the one that is shown against the rest.
+        {estimator, X, y, pos_label}
         name : str, default=None
             Name in the legend, by default the estimator's class.
-        **kwargs
-            Passed to :meth:`from_predictions`, such as the costs.
+        {**kwargs/predictions}
         """
         column, positive = column_of(estimator, pos_label)
         name = name or type(last_step(estimator)).__name__
@@ -198,11 +189,7 @@ class CostCurveDisplay:
         ----------
         y_true, proba, tp_cost, tn_cost, fn_cost, fp_cost, pos_label
             As in :func:`svmproba.evaluation.cost_curve`.
-        name : str, default=None
-            Name in the legend.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {name, ax, **kwargs}
         """
         given = (tp_cost, tn_cost, fn_cost, fp_cost)
         costs: Any = dict(zip(COSTS, given, strict=True))

@@ -36,9 +36,7 @@ def auc_limits(
 ) -> tuple[float, float]:
     r"""Limits of the area under the ROC curve, Newcombe's method 5.
 
-    They are the areas :math:`A` with :math:`|A-\hat A|=z\,\sigma(A)`, see `auc_deviation`. Unlike
-    :math:`\hat A\pm z` standard errors they stay within [0, 1], and an estimate of 1 has a lower
-    limit below 1. Either class has at least one sample.
+    They are the areas :math:`A` with :math:`|A-\hat A|=z\,\sigma(A)`, within [0, 1].
     """
     z = special.ndtri((1 + confidence) / 2)
 

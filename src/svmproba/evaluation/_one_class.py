@@ -36,11 +36,7 @@ def deciding_scores(model: Any, P: Floats) -> tuple[Floats, str]:
 
 
 def class_votes(model: Any, X: Any, place: int) -> tuple[Floats, float]:
-    """Levels (n_bootstraps, n) at the most reliable hyperparameter value, and their threshold.
-
-    A bag calls the class, and no other class with as many pairs, where its level is above the
-    threshold.
-    """
+    """Levels (n_bootstraps, n) at the most reliable hyperparameter value, and their threshold."""
     ensemble, rows = model.ensemble_, model._check_new(X)
     best, others = int(np.argmax(ensemble.reliability)), ensemble.shifts.copy()
     others[place] = 0.0

@@ -26,6 +26,7 @@ from svmproba.evaluation._classifiers import (
 from svmproba.evaluation._metrics import Label, is_positive
 from svmproba.evaluation._one_class import class_curve_on, class_threshold
 from svmproba.evaluation._rates import rate_curve
+from svmproba.evaluation._texts import document_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +50,7 @@ SERIES = (
 )
 
 
+@document_display
 @dataclass(eq=False, repr=False)
 class RateDisplay:
     """Rates and mean squared errors of both classes against the threshold, or against a rate.
@@ -63,8 +65,7 @@ class RateDisplay:
         From ``estimator.rate_curve()`` or :func:`svmproba.evaluation.rate_curve`.
     threshold : float, default=None
         Current threshold, marked if given.
-    class_names : tuple of two str
-        Names of the negative and the positive class.
+    {class_names/stored}
     n_samples : tuple of two int, default=None
         Number of negative and positive samples of the curve. If given, the rates have
         Clopper–Pearson limits at each threshold.
@@ -109,8 +110,7 @@ class RateDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``None`` makes a figure.
+        {ax}
         against : {"threshold", "tpr", "tnr"}, default="threshold"
             Quantity on the horizontal axis: the threshold, or the rate of one class.
         """
@@ -219,12 +219,10 @@ class RateDisplay:
             Their labels.
         pos_label : label, default=None
             Of more than two classes, the one that is shown against the rest.
-        class_names : tuple of two str, default=None
-            Names of the negative and the positive class, by default the labels.
+        {class_names}
         confidence : float, default=0.95
             Confidence of the limits of the rates on new samples.
-        **kwargs
-            Passed to :meth:`plot`.
+        {**kwargs}
         """
         model = last_step(estimator)
         if not is_ensemble(model):
@@ -276,22 +274,16 @@ class RateDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
+        {y_true}
         scores : array-like of shape (n,) or (..., n)
             One score for each sample, or one for each member and sample. Errors are drawn if there
             are members: the probability is the share of their votes.
         threshold : float, default=None
             Current threshold.
-        pos_label : label, default=None
-            Class of interest, by default the larger label. Of more than two classes, the one that
-            is shown against the rest.
-        class_names : tuple of two str, default=None
-            Names of the negative and the positive class, by default the labels.
+        {pos_label/labels, class_names}
         confidence : float, default=0.95
             Confidence of the limits of the rates.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {ax, **kwargs}
         """
         positive = is_positive(y_true, pos_label)
         return cls(

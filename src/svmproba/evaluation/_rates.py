@@ -142,11 +142,7 @@ def rate_curve(
 def curve_of_blocks(
     blocks: Iterable[tuple[slice, Floats]], positive: Bools, rho: Floats, thresholds: Floats
 ) -> RateCurve:
-    """Rates and errors at thresholds, from scores that come in blocks of samples.
-
-    A block is a slice of the samples and their scores (n_theta, n_bootstraps, n_in_block); `rho`
-    (n_theta,) sums to 1; thresholds increase.
-    """
+    """Rates and errors at thresholds, from blocks of samples and scores (n_theta, n_bags, m)."""
     hits, squares = np.zeros((2, len(thresholds))), np.zeros((2, len(thresholds)))
     for block, scores in blocks:
         for shares, plus in _shares_at(scores, positive[block], rho, thresholds):

@@ -12,11 +12,13 @@ from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._calibration import ReliabilityCurve, Strategy, reliability_curve
 from svmproba.evaluation._classifiers import column_of, last_step
 from svmproba.evaluation._metrics import Label, positive_label
+from svmproba.evaluation._texts import document_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@document_display
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay:
     """Reliability diagram with exact limits, and a histogram of the probabilities.
@@ -31,8 +33,7 @@ class ReliabilityDisplay:
         From :func:`svmproba.evaluation.reliability_curve`.
     proba : array-like of shape (n,)
         The predicted probabilities, for the histogram.
-    name : str, default=None
-        Name in the legend.
+    {name}
     pos_label : label, default=None
         Class of interest, for the axis labels.
 
@@ -69,14 +70,12 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``None`` makes a figure. Several displays can share axes.
+        {ax}
         name : str, default=None
             Name in the legend, instead of the stored one.
         histogram : bool, default=True
             Whether to draw the histogram below the diagram.
-        color : str
-            Any matplotlib colour.
+        {color}
         """
         self.ax_ = ax = draw.axes_or_new(ax)
         self.figure_ = ax.figure
@@ -139,20 +138,13 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
-        estimator : fitted classifier with ``predict_proba``
-        X : table of shape (n, n_features)
-            Samples that it has not seen.
-        y : array-like of shape (n,)
-            Their labels.
+        {estimator, X, y}
         confidence : float, default=0.95
             Confidence of the limits.
-        pos_label : label, default=None
-            Class of interest, by default the estimator's ``pos_label`` or larger class. Of more
-            than two classes, the one that is shown against the rest.
+        {pos_label}
         name : str, default=None
             Name in the legend, by default the estimator's class and the confidence.
-        **kwargs
-            Passed to :meth:`from_predictions`.
+        {**kwargs/predictions}
         """
         column, positive = column_of(estimator, pos_label)
         return cls.from_predictions(
@@ -185,11 +177,7 @@ class ReliabilityDisplay:
         ----------
         y_true, proba, n_bins, strategy, confidence, simultaneous, pos_label
             As in :func:`svmproba.evaluation.reliability_curve`.
-        name : str, default=None
-            Name in the legend.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {name, ax, **kwargs}
         """
         curve = reliability_curve(
             y_true,

@@ -22,6 +22,7 @@ from svmproba.evaluation._classifiers import (
 )
 from svmproba.evaluation._metrics import Label, check_scores, is_positive
 from svmproba.evaluation._one_class import class_votes
+from svmproba.evaluation._texts import document_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +49,7 @@ def member_votes(estimator: Any, X: Any, pos_label: Label) -> tuple[Floats, floa
     return (scores, threshold) if pos_label == own_label(estimator) else (-scores, -threshold)
 
 
+@document_display
 @dataclass(eq=False, repr=False)
 class ScoreHistogramDisplay:
     """Histograms of scores, one for each true class, and a threshold that can be moved.
@@ -62,8 +64,7 @@ class ScoreHistogramDisplay:
         Scores of the samples of each class.
     threshold : float, default=0
         Scores at or above it are called positive.
-    class_names : tuple of two str
-        Names of the negative and the positive class.
+    {class_names/stored}
     score_name : str, default="score"
         Label of the axis.
     counted : str, default="samples"
@@ -105,8 +106,7 @@ class ScoreHistogramDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``None`` makes a figure.
+        {ax}
         bins : int, default=40
             Number of bins over the range of all scores; the threshold is an edge.
         """
@@ -170,19 +170,12 @@ class ScoreHistogramDisplay:
 
         Parameters
         ----------
-        estimator : fitted classifier
-            Or a pipeline that ends with one.
-        X : table of shape (n, n_features)
-        y : array-like of shape (n,)
+        {estimator, X, y}
         members : bool, default=False
             Whether to draw the scores of all members of a bootstrap ensemble instead, at the most
             reliable hyperparameter value. The histograms then count votes, not samples. Of more
             than two classes, the score is the threshold below which a bag calls the class alone.
-        pos_label : label, default=None
-            Class of interest, by default the estimator's ``pos_label`` or larger class. Of more
-            than two classes, the one that is shown against the rest.
-        **kwargs
-            Passed to :meth:`from_predictions`.
+        {pos_label, **kwargs/predictions}
         """
         _, positive = column_of(estimator, pos_label)
         if members:
@@ -211,21 +204,13 @@ class ScoreHistogramDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-        scores : array-like of shape (n,) or (..., n)
-            One score for each sample, or one for each member and sample.
+        {y_true, scores}
         threshold : float, default=0
             Scores at or above it are called positive.
-        pos_label : label, default=None
-            Class of interest, by default the larger label. Of more than two classes, the one that
-            is shown against the rest.
-        class_names : tuple of two str, default=None
-            Names of the negative and the positive class, by default the labels.
+        {pos_label/labels, class_names}
         score_name : str, default="score"
             Label of the axis.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {ax, **kwargs}
         """
         positive = is_positive(y_true, pos_label)
         values = check_scores(positive, scores)

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba.evaluation._drawing import GUIDE_COLOR, POSITIVE_COLOR, axes_or_new, shortened, tidy
+from svmproba.evaluation._texts import document_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@document_display
 @dataclass(eq=False, repr=False)
 class SelectionDisplay:
     """Bars of the shares of bags in which columns were chosen, with their limits.
@@ -57,8 +59,7 @@ class SelectionDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``None`` makes a figure.
+        {ax}
         max_columns : int, default=20
             Columns that are drawn, those that were chosen most often.
         """
@@ -92,9 +93,7 @@ class SelectionDisplay:
         ----------
         estimator : fitted RateFeatureSelector or SelectedBootstrapSVC
             With ``n_bootstraps`` above 0; or a pipeline that has it as a step.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {ax, **kwargs}
         """
         steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
         found = [step for step in steps if hasattr(step, "selection_frequency_")]
@@ -129,9 +128,7 @@ class SelectionDisplay:
         ----------
         frequency, limits, names, chosen
             As in :class:`SelectionDisplay`.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {ax, **kwargs}
         """
         share = np.asarray(frequency, dtype=np.float64)
         if share.ndim != 1 or not ((share >= 0) & (share <= 1)).all():

@@ -13,11 +13,13 @@ from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import class_names_of, column_of
 from svmproba.evaluation._metrics import Label
 from svmproba.evaluation._score_display import member_votes
+from svmproba.evaluation._texts import document_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@document_display
 @dataclass(eq=False, repr=False)
 class VoteHistogramDisplay:
     """Histogram of the members' scores of one sample, coloured by vote.
@@ -33,8 +35,7 @@ class VoteHistogramDisplay:
         Scores of the sample.
     threshold : float, default=0
         Scores above it vote for the positive class; a score equal to it counts half.
-    class_names : tuple of two str
-        Names of the negative and the positive class.
+    {class_names/stored}
 
     Attributes
     ----------
@@ -69,8 +70,7 @@ class VoteHistogramDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``None`` makes a figure.
+        {ax}
         bins : int, default=30
             Number of bins over the range of the scores; the threshold is an edge.
         """
@@ -139,17 +139,7 @@ class VoteHistogramDisplay:
 
         Parameters
         ----------
-        estimator : fitted bootstrap ensemble
-            Or a pipeline that ends with one.
-        X : table of shape (1, n_features)
-            The sample.
-        pos_label : label, default=None
-            Class of interest, by default the estimator's ``pos_label`` or larger class. Of more
-            than two classes, the one that is shown against the rest.
-        class_names : tuple of two str, default=None
-            Names of the negative and the positive class, by default the labels.
-        **kwargs
-            Passed to :meth:`from_predictions`.
+        {estimator/ensemble, X/one, pos_label, class_names, **kwargs/predictions}
         """
         _, positive = column_of(estimator, pos_label)
         scores, threshold = member_votes(estimator, X, positive)
@@ -174,9 +164,7 @@ class VoteHistogramDisplay:
         ----------
         scores, threshold, class_names
             As in :class:`VoteHistogramDisplay`.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {ax, **kwargs}
         """
         values = np.asarray(scores, dtype=np.float64)
         if values.ndim != 1 or values.size == 0:

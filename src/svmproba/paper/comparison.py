@@ -18,10 +18,10 @@ from svmproba.preparation.performance import Summary, summarise
 TITLES = {
     1: "Data sets",
     2: "Mean squared error",
-    3: "Mean squared error of the positives, by wanted true positive rate",
-    4: "Mean squared error of the negatives, by wanted true positive rate",
+    3: "Mean squared error of the positives, by requested true positive rate",
+    4: "Mean squared error of the negatives, by requested true positive rate",
     5: "Area under the ROC curve",
-    6: "Area under the ROC curve, by wanted true positive rate",
+    6: "Area under the ROC curve, by requested true positive rate",
 }
 #: Methods that each table needs.
 METHODS_OF_TABLE: dict[int, tuple[str, ...]] = {
@@ -48,11 +48,10 @@ class Measured(NamedTuple):
 
 
 class Entry(NamedTuple):
-    r"""Our value, its standard error, the paper's value, and their distance.
+    r"""Our value, its standard error, the paper's, and their distance in standard errors.
 
-    The distance is :math:`(ours-paper)/\sqrt{se^2+se_p^2}`. The paper's standard error
-    :math:`se_p` is not printed; it is taken from the spread of ours for as many records as the
-    paper predicted. What rounding to three decimals can explain is left out of the difference.
+    The distance is :math:`(ours-paper)/\sqrt{se^2+se_p^2}`, less what rounding explains;
+    :math:`se_p` is taken from the spread of ours.
     """
 
     ours: float
@@ -84,8 +83,7 @@ Found = dict[tuple[str, str], Measured]
 def collect(store: Store, plan: Plan, tables: dict[str, Table], families: Sequence[str]) -> Found:
     """Summarise what the store has for a plan, by data set and output.
 
-    Where a family was not computed with the plan's bags, the largest number of bags that was used
-    stands in, and a note says so; likewise for the effort of CEBB2.
+    Where the plan's bags are missing, the largest number that was used stands in, with a note.
     """
     found: Found = {}
     for dataset, table in tables.items():
@@ -167,7 +165,7 @@ def _output(method: str, column: str) -> str:
     if not method:
         return column
     target = float(column.removeprefix("tpr_"))
-    # CEBB2 without a wanted rate is EBB, as in the paper.
+    # CEBB2 without a requested rate is EBB, as in the paper.
     return target_name("cebb1" if target == TARGETS[0] else method, target)
 
 

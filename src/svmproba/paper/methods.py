@@ -43,7 +43,7 @@ class Family:
 
 
 def target_name(method: str, target: float) -> str:
-    """Name of an output at a wanted rate, such as ``"cebb1@0.5"``."""
+    """Name of an output at a requested rate, such as ``"cebb1@0.5"``."""
     return f"{method}@{target:g}"
 
 
@@ -70,7 +70,7 @@ def _read_as(name: str, model: Any, X: Floats) -> dict[str, Floats]:
 
 
 def _fit_all_targets(estimator: Any, X: Floats, y: NDArray[np.int64]) -> Any:
-    # Without a wanted rate CEBB2 is EBB, as in the paper's tables: that column is not fitted.
+    # Without a requested rate CEBB2 is EBB, as in the paper's tables: that column is not fitted.
     return estimator.fit_floors(X, y, [{"min_tpr": target} for target in TARGETS[1:]])
 
 

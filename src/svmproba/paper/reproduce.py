@@ -99,10 +99,7 @@ def make_cell(plan: Plan, dataset: str, family: str, part: Part) -> Cell:
 
 
 def compute(job: Job, plan: Plan, table: Table, n_jobs: int | None, device: str = "cpu") -> Result:
-    """Fit on the training part and predict the other records.
-
-    The result does not depend on `n_jobs`; on `device` it depends within ``tol``.
-    """
+    """Fit on the training part and predict the other records."""
     (X, y), (cell, part, _) = table, job
     family = FAMILIES[cell.family]
     words = np.random.SeedSequence([plan.seed, part.repeat, part.fold]).generate_state(1)
@@ -167,8 +164,7 @@ def run(
 class _Speeds:
     """Speed of finished cells, to estimate the time of others.
 
-    Not `svmproba._pace.Pace`, whose units take equal times: a cell of CEBB2 takes hundreds of
-    times as long as one of EBB, and more on some data sets than on others.
+    Not `svmproba._pace.Pace`: a cell of CEBB2 takes hundreds of times as long as one of EBB.
     """
 
     def __init__(self) -> None:

@@ -6,10 +6,10 @@ Operational Research, doi:10.1016/j.ejor.2023.09.027.
 
 1. Data sets: records, attributes, positives, size of the validation part.
 2. Mean squared error of EBB and the methods it is compared with.
-3. Mean squared error among positives, CEBB1 and CEBB2, by wanted true positive rate.
+3. Mean squared error among positives, CEBB1 and CEBB2, by requested true positive rate.
 4. The same among negatives.
 5. Area under the ROC curve of EBB and the methods it is compared with.
-6. Area under the ROC curve, CEBB1 and CEBB2, by wanted true positive rate.
+6. Area under the ROC curve, CEBB1 and CEBB2, by requested true positive rate.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of members, their hyperparameter values and what is told of them."""
+"""Checks of members, their hyperparameter values and their statistics."""
 
 from __future__ import annotations
 

@@ -102,8 +102,7 @@ def _calibrated_graph(graph: Graph, ensemble: FittedClasses, tables: list[str]) 
 def couple_graph(graph: Graph, of_pairs: str, n_classes: int) -> str:
     r"""Couple the probabilities (n, n_pairs) of the second class of every pair.
 
-    With Q of `svmproba.links.couple` the solution is proportional to that of
-    :math:`(Q+ee^\top)x=e`, whose matrix is positive definite: it is eliminated without pivoting.
+    With Q of `svmproba.links.couple`, :math:`(Q+ee^\top)x=e` is positive definite: no pivoting.
     """
     i, j = np.array(list(combinations(range(n_classes), 2))).T
     first = graph.add("Clip", graph.add("Sub", 1.0, of_pairs), LEAST_COUPLED, 1 - LEAST_COUPLED)

@@ -60,8 +60,8 @@ def split_parts(
 ) -> list[Part]:
     """Split the samples, with labels 0 and 1, into training parts and samples to predict.
 
-    `bootstrap` tells whether the method is one of the paper's own, for which ``"paper"`` holds out
-    one tenth. The repeat r uses the seed ``seed + r``.
+    `bootstrap` says whether the method is one of the paper's own. Repeat r has the seed ``seed +
+    r``.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}")
@@ -87,10 +87,7 @@ def positive_proba(estimator: Any, X: Floats) -> Floats:
 
 
 def best_theta_proba(model: Any, X: Floats) -> Floats:
-    """Probability by the most reliable C alone (epsilon=0), from a fit that kept all of them.
-
-    Of class 1, shape (n,), or of all classes, shape (n, n_classes), if there are more than two.
-    """
+    """Probability of class 1, or of all, by the most reliable C alone, from a fit that kept all."""
     shares, rho = model.vote_shares(X), weights(model.reliability_, epsilon=0.0)
     return mix_shares(shares, rho) if shares.ndim == 2 else mix_call_shares(shares, rho)
 
@@ -113,10 +110,7 @@ def out_of_fold(
 ) -> OutOfFold:
     """Predict every sample by a model that was fitted without it, in stratified folds.
 
-    The estimator is cloned for every training part, after the preprocessing of that part. What is
-    read from each fitted model is ``reader(estimator, X_test) -> (n_test, ...)``, by default
-    ``{"proba": positive_proba}``. `progress` is called with the number of the fold, from 1, after
-    each fold.
+    Preprocessing is fitted with the model. `progress` is called after each fold, from 1.
     """
     readers = {"proba": positive_proba} if readers is None else readers
     values: dict[str, Floats] = {}

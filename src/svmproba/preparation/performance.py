@@ -41,8 +41,7 @@ def summarise(
 ) -> Summary:
     """Summarise predictions as the paper does, with standard errors.
 
-    Labels are 0 and 1, probabilities those of class 1. Repeats share their samples, so they do not
-    make a standard error smaller; `record` tells the sample of each prediction, None: each occurs
+    Repeats share their samples: `record` is the sample of each prediction, None: each occurs
     once.
     """
     repeat = np.zeros_like(fold) if repeat is None else repeat

@@ -18,11 +18,8 @@ if TYPE_CHECKING:
 def make_preprocessor(X: pd.DataFrame, *, any_types: bool = False) -> ColumnTransformer:
     """Build the paper's preprocessing for a table, of which names and types of columns are used.
 
-    Numbers: missing cells get the median, then the column is scaled to mean 0 and variance 1; a
-    constant column becomes 0. Categories and text: missing cells get the mode, then every category
-    becomes a column; a category that is not in the training part gets zeros. Dates are dropped. The
-    result is dense, numbers first. With `any_types` categories are compared as words, so that new
-    tables may hold them as other types.
+    Numbers: median, then mean 0 and variance 1. Categories and text: mode, then a column for each
+    known one. Dates are dropped. With `any_types` categories are compared as words.
     """
     numbers = list(X.select_dtypes("number").columns)
     categories = list(X.select_dtypes(exclude=["number", "datetime", "datetimetz"]).columns)

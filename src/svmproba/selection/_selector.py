@@ -99,7 +99,7 @@ class RateFeatureSelector(SelectorMixin, DocLinkMixin, BaseEstimator):
     floors_ : dict
         Floors in force on the sample, by name.
     coef_ : ndarray, shape (1, n_features_in_)
-        Coefficients of that rule for the columns as they are; positive scores speak for
+        Coefficients of that rule for the columns as they are; positive scores mean
         ``classes_[1]``.
     intercept_ : ndarray, shape (1,)
         Its bias.

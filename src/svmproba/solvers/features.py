@@ -8,39 +8,35 @@ three forms:
   multipliers :math:`\beta`, and a new sample has the row :math:`k(x, X)`. Nothing is factored. A
   kernel that is indefinite is replaced by its positive part :math:`K_+ = KP`,
   :math:`P = V_+V_+^\top`, and a new sample has the row :math:`k(x, X)P`.
-* a pivoted Cholesky factor :math:`LL^\top\approx K` [1]_, where rows with
+* a pivoted Cholesky factor :math:`LL^\top\approx K`, where rows with
   :math:`f(x)^\top f(x') = k(x, x')` are needed (constrained SVMs, Gaussian posteriors). A new
   sample has the row :math:`L_P^{-1}k(X_P, x)`, where :math:`P` are the pivots and :math:`L_P` their
   rows.
-* the same with few pivots drawn at random (Nyström [2]_), where the samples are too many.
-
-References
-----------
-.. [1] N. J. Higham, *Analysis of the Cholesky decomposition of a semi-definite matrix*, in
-   Reliable Numerical Computation, Oxford University Press, 1990.
-.. [2] Y. Chen, E. N. Epperly, J. A. Tropp and R. J. Webber, *Randomly pivoted Cholesky: practical
-   approximation of a kernel matrix with few entry evaluations*, Communications on Pure and
-   Applied Mathematics 78 (2025), arXiv:2207.06503.
+* the same with few pivots drawn at random (Nyström), where the samples are too many. Factors are
+  found in `svmproba.solvers.factors`.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh, qr, solve_triangular
-from scipy.linalg.lapack import dpstrf, dtrtri
+from scipy.linalg import qr
 
 from svmproba._types import Floats, Ints, Rows
+from svmproba.solvers.factors import (
+    inverse_transposed,
+    leaves_little,
+    pivoted_cholesky,
+    positive_part,
+    random_cholesky,
+)
 from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import (
     BLOCK_BYTES,
-    ROUNDING,
     as_rows,
     check_kernel,
     check_kernel_matrix,
@@ -49,9 +45,6 @@ from svmproba.solvers.kernels import (
     resolve_gamma,
 )
 from svmproba.solvers.runtime.threads import blas_threads
-
-PIVOT_BLOCK = 100
-"""Landmarks drawn at once."""
 
 #: Samples up to which a kernel matrix is kept whole (3.2 GB), and up to which it is factored.
 _EXACT_LIMIT, _FACTOR_LIMIT = 20_000, 4000
@@ -231,8 +224,8 @@ def fit_features(
         rows, pivots, projection = _factor(columns(slice(None)), tol, kernel, definite)
     elif definite:
         diagonal = kernel_diagonal(X, kernel, **shape)
-        rows, pivots, exact = _random_cholesky(columns, diagonal, rank, tol, rng)
-        projection = _inverse_transposed(rows[pivots])
+        rows, pivots, exact = random_cholesky(columns, diagonal, rank, tol, rng)
+        projection = inverse_transposed(rows[pivots])
     else:
         # Sampling by residual needs a semidefinite kernel; landmarks drawn evenly do not.
         pivots = rng.choice(n, rank, replace=False)
@@ -256,9 +249,9 @@ def _gram(
     if definite:
         return Gram.of_samples(X, kernel, **shape), None
     K = X if kernel == "precomputed" else kernel_matrix(X, X, kernel, **shape)
-    if _leaves_little(K, _pivoted_cholesky(K, tol)[0]):
+    if leaves_little(K, pivoted_cholesky(K, tol)[0]):
         return Gram.of_matrix(K), None
-    rows, inverse = _positive_part(K, tol, kernel)
+    rows, inverse = positive_part(K, tol, kernel)
     return Gram.of_matrix(rows @ rows.T), inverse @ rows.T
 
 
@@ -275,108 +268,10 @@ def _linear_features(X: Rows) -> tuple[FeatureMap, Rows]:
 
 def _factor(K: Floats, tol: float, kernel: str, definite: bool) -> tuple[Floats, Ints, Floats]:
     """Rows (n, r), pivots (m,) and projection (m, r) with rows = K[:, pivots] @ projection."""
-    rows, pivots = _pivoted_cholesky(K, tol)
-    if definite or _leaves_little(K, rows):
-        projection = _inverse_transposed(rows[pivots])
+    rows, pivots = pivoted_cholesky(K, tol)
+    if definite or leaves_little(K, rows):
+        projection = inverse_transposed(rows[pivots])
     else:
-        rows, projection = _positive_part(K, tol, kernel)
+        rows, projection = positive_part(K, tol, kernel)
         pivots = np.arange(len(K))
     return rows, pivots, projection
-
-
-def _pivoted_cholesky(K: Floats, tol: float) -> tuple[Floats, Ints]:
-    """Partial Cholesky factor with the largest pivots first (reference [1]).
-
-    Returns rows L (n, r) and pivots (r,) with L[pivots] lower triangular and
-    diag(K - L L^T) <= tol diag(K).
-    """
-    # With a unit diagonal no sample is lost beside a much longer one (poly).
-    scale = np.sqrt(np.maximum(K.diagonal(), 0.0))
-    scale[scale == 0.0] = 1.0
-    unit = K / scale[:, None]
-    unit /= scale
-    # Without rounding errors on the diagonal, ties do not depend on them.
-    np.fill_diagonal(unit, K.diagonal() > 0.0)
-    factor, order, rank, _ = dpstrf(unit.T, tol=tol, lower=1, overwrite_a=1)
-    order = order.astype(np.intp) - 1
-    rows = np.empty((len(K), rank))
-    rows[order] = factor[:, :rank]
-    rows[order[:rank]] = np.tril(factor[:rank, :rank])
-    rows *= scale[:, None]
-    return rows, order[:rank]
-
-
-def _leaves_little(K: Floats, rows: Floats) -> bool:
-    """Whether R = K - L L^T is as small as its trace says, which it is if K is semidefinite.
-
-    Then the Frobenius norm of R, here estimated from four random vectors, is at most its trace.
-    """
-    diagonal = K.diagonal()
-    probes = np.random.default_rng(0).standard_normal((len(K), 4))
-    norm = np.linalg.norm(K @ probes - rows @ (rows.T @ probes)) / 2.0
-    trace = diagonal.sum() - np.square(rows).sum()
-    return bool(norm <= 2.0 * trace + 1e-12 * np.abs(diagonal).sum())
-
-
-def _positive_part(K: Floats, tol: float, kernel: str) -> tuple[Floats, Floats]:
-    """Rows and projection of the nearest semidefinite matrix, U max(D, 0) U^T of K = U D U^T."""
-    values, vectors = eigh(K)
-    if values[0] < -ROUNDING * np.abs(values).max():
-        found = f"smallest eigenvalue {values[0]:.3g}, largest {values[-1]:.3g}"
-        if kernel == "precomputed":
-            raise ValueError(
-                f"a precomputed kernel matrix must be positive semidefinite, got {found} "
-                f"(on {len(K)} samples)."
-            )
-        share = -values[values < 0].sum() / np.abs(values).sum()
-        warnings.warn(
-            f"kernel={kernel!r} is indefinite on these samples ({found}): its negative part, "
-            f"{share:.2%} of the spectrum, is dropped.",
-            UserWarning,
-            stacklevel=4,
-        )
-    kept = values > tol * np.abs(K).max()
-    roots = np.sqrt(values[kept])
-    return np.ascontiguousarray(vectors[:, kept] * roots), vectors[:, kept] / roots
-
-
-def _random_cholesky(
-    columns: Callable[[Ints], Floats],
-    diagonal: Floats,
-    rank: int,
-    tol: float,
-    rng: np.random.Generator,
-) -> tuple[Floats, Ints, bool]:
-    """Partial Cholesky factor with pivots drawn by residual, in blocks (reference [2]).
-
-    Returns rows (n, r) with rows[pivots] lower triangular, pivots (r,), and whether all residuals
-    are within `tol`.
-    """
-    rows = np.empty((len(diagonal), rank))
-    pivots = np.empty(0, dtype=np.intp)
-    residual = diagonal.copy()
-    while True:
-        k = len(pivots)
-        unexplained = np.flatnonzero(residual > tol * diagonal)
-        if k == rank or len(unexplained) == 0:
-            break
-        share = residual[unexplained] / residual[unexplained].sum()
-        size = min(PIVOT_BLOCK, rank - k, len(unexplained))
-        drawn = rng.choice(unexplained, size, replace=False, p=share)
-        new = columns(drawn)
-        new -= rows[:, :k] @ rows[drawn, :k].T
-        # Near-duplicates drawn together would waste rank and digits: keep one, draw again later.
-        factor, kept = _pivoted_cholesky(new[drawn], 0.1)
-        block = slice(k, k + len(kept))
-        rows[:, block] = solve_triangular(factor[kept], new[:, kept].T, lower=True).T
-        pivots = np.append(pivots, drawn[kept])
-        residual -= np.square(rows[:, block]).sum(axis=1)
-        # Rounding must not bring back a pivot, nor a sample found to have nothing left.
-        residual[drawn[kept] if len(kept) else drawn] = 0.0
-    return np.ascontiguousarray(rows[:, :k]), pivots, len(unexplained) == 0
-
-
-def _inverse_transposed(triangle: Floats) -> Floats:
-    if len(triangle) == 0:
-        return triangle
-    return np.ascontiguousarray(dtrtri(triangle, lower=1)[0].T)

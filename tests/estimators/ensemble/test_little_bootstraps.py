@@ -49,6 +49,7 @@ def test_attributes_speak_of_the_records_held_out(fitted):
     assert held.shape == (800,)
     assert len(np.unique(held)) == 800
     assert (fitted.n_subsets_, fitted.subset_size_) == (6, 332)
+    assert "SVMs on 6 subsets of 332 samples" in fitted._summary()[0]
     assert fitted.counts_.shape == (60, 800)
     assert not fitted.counts_.any()
     np.testing.assert_allclose(fitted.oob_proba_, fitted.predict_proba(X[held]), atol=1e-12)

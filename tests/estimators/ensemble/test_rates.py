@@ -254,7 +254,7 @@ def test_too_few_records_for_a_guarantee(data):
         ({"tpr": 0.9, "guarantee": "always"}, "guarantee must be one of"),
         ({"tpr": 0.9, "guarantee": "split"}, "give them as X and y"),
         ({"tpr": 0.9, "X": [[0.0] * 4]}, "X and y must be given together"),
-        ({"tpr": 0.9, "X": [[0.0] * 4], "y": [7]}, r"y must hold the classes \[0, 1\], got \[7\]"),
+        ({"tpr": 0.9, "X": [[0.0] * 4], "y": [7]}, r"y must hold the classes .* got 7 too"),
         ({"tpr": 0.9, "guarantee": "oob", "X": [[0.0] * 4], "y": [1]}, "leave out X and y"),
         ({"tpr": 0.9, "guarantee": "oob", "per_theta": True}, "per_theta=True goes with"),
     ],

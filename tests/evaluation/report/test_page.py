@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from svmproba import BootstrapSVC, ConstrainedBootstrapSVC, ThresholdBootstrapSVC
 from svmproba.evaluation import report_html, write_report
 from svmproba.evaluation.report._figures import report_figures
-from svmproba.evaluation.report._page import _derived
+from svmproba.evaluation.report._page import _derived, _is_guaranteed
 
 pytest.importorskip("jinja2", reason="the report needs jinja2")
 
@@ -188,7 +188,7 @@ def test_costs_and_rates_of_the_page():
     own = 200 - 180 * cost(3, 1) / max(every)
     assert found["cost_dot"] == pytest.approx([10 + 420 * 0.75, own], abs=0.051)
     assert found["driver_reach"] == 3.0
-    assert not found["guaranteed"]
+    assert not _is_guaranteed(plain_figures(costs)["guarantee"])
     first, middle, last = found["table_rows"]
     assert first["precision"] is None
     assert middle == {
@@ -203,11 +203,11 @@ def test_costs_and_rates_of_the_page():
 
 def test_costs_below_zero_and_none_at_all():
     gains = {"fn": 0.0, "fp": 1.0, "tp": -10.0, "tn": 0.0}
-    found = _derived(plain_figures(gains, drivers=None, guarantee="At least 80 %."))
+    found = _derived(plain_figures(gains, drivers=None))
     heights = [float(point.split(",")[1]) for point in found["cost_points"].split()]
     assert (min(heights), max(heights)) == (20, 200)
     assert found["driver_reach"] == 1.0
-    assert found["guaranteed"]
+    assert _is_guaranteed("At least 80 %.")
     nothing = _derived(plain_figures(dict.fromkeys(gains, 0.0)))
     assert {point.split(",")[1] for point in nothing["cost_points"].split()} == {"200.0"}
     present = {"tp": 3, "fp": 1, "tpr": [0.75], "oob_tpr": 0.5}

@@ -129,7 +129,7 @@ def test_errors_against_the_wanted_rate(n, shape):
         assert not ax.spines["top"].get_visible()
         assert ax.get_ylabel() == ("MSE" if k % 5 == 0 else "")
         last = k + shape[1] >= n
-        assert ax.get_xlabel() == ("wanted TPR" if last else "")
+        assert ax.get_xlabel() == ("requested TPR" if last else "")
     names = [f"{method}, {which}" for method in ("CEBB1", "CEBB2") for which in ("ours", "paper")]
     assert legend(figure.legends[0]) == names
 

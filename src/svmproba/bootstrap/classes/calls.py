@@ -121,10 +121,8 @@ def calls_of(
 ) -> Calls:
     """Count what the bags call samples; scores are made block by block and never held.
 
-    With `counts` (n_bootstraps, n_samples) and labels, only the bags that left a sample out count
-    for it, their mean scores are given and calls of the own class are counted; without, all bags
-    count. With `in_bag` the bags that hold a sample count, as often as they do. Shifts (n_classes,)
-    are added to the scores on the side of each class.
+    With `counts` (n_bootstraps, n_samples) the bags that left a sample out count for it, or those
+    that hold it (`in_bag`), else all. Shifts (n_classes,) are added to the scores of each class.
     """
     n, n_classes, n_pairs = X.shape[0], members.n_classes, len(members.of_pair)
     n_theta, n_bags = members.of_pair[0].intercept.shape
@@ -186,10 +184,7 @@ def mix_call_shares(shares: Floats, weights: Floats) -> Floats:
 
 
 def bag_calls(members: ClassMembers, X: Rows, weights: Floats, shifts: Floats) -> Floats:
-    r"""Mix the calls of each bag, :math:`\sum_\theta\rho_\theta c_{\theta,b}(x,k)`.
-
-    Gives (n, n_classes, n_bags).
-    """
+    """Mix the calls of each bag over the hyperparameter values, (n, n_classes, n_bags)."""
     n, n_bags = X.shape[0], members.of_pair[0].intercept.shape[1]
     space = Space(n, members.n_classes, n_bags)
     rows, mixed = rows_of_pairs(members, X), np.zeros((n, members.n_classes, n_bags))

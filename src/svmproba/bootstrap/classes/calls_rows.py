@@ -50,7 +50,7 @@ def _parts_of_winners(wins, i, counted, best, part):
 
 @lean_entry
 def count_calls(wins, counted, label, best, part, shares, right):
-    """Sum the calls over the bags (n, n_classes), and those of the own class (n_classes, n_bags).
+    """Sum the calls of samples (n, n_classes), and those of their own classes (n_classes, n_bags).
 
     A label below 0 is not known.
     """
@@ -83,10 +83,9 @@ def mix_calls(wins, weight, ones, best, part, mixed):
 def find_levels(own, wins, levels, values, rivals):
     """Fill levels (n, n_bags): a bag calls the class alone at every threshold below.
 
-    `own` (n_classes - 1, n, n_bags) are the scores of the class against each other class, positive
-    on its side, `wins` (n_classes - 1, n, n_bags) twice the wins of these classes without it.
-    At a threshold t the class has as many wins as scores are above t; a class that it does not
-    beat has one win more. Work space is two arrays (n_classes - 1,).
+    `own` (n_classes - 1, n, n_bags) are its scores against each other class, `wins` twice the wins
+    of these without it. At a threshold t it has as many wins as scores are above t; a class that it
+    does not beat has one win more.
     """
     n_others, n, n_bags = own.shape
     for i in range(n):

@@ -9,11 +9,7 @@ from svmproba.bootstrap.contributions import Contributions, Rule, mean_rule
 
 
 def class_rules(ensemble: FittedClasses) -> list[Rule]:
-    r"""Rules of the class scores: the mean of the scores of a class against each of the others.
-
-    With :math:`s_{kl}=-s_{lk}` the mean score of a pair for its class :math:`k`, the class has the
-    score :math:`s_k=\frac1{K-1}\sum_{l\ne k}s_{kl}`. The scores of all classes sum to 0.
-    """
+    """Rules of the class scores, each the mean of the scores against the other classes."""
     members = ensemble.members
     of_pairs = [
         mean_rule(of_pair, ensemble.weights / scales)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,18 @@ class FittedClasses:
         return self.calibrator is not None
 
 
+def without_targets(ensemble: FittedClasses) -> FittedClasses:
+    """Call the most probable class: neither recalls nor costs decide."""
+    return replace(
+        ensemble,
+        oob_proba=ensemble.oob_proba if ensemble.is_calibrated else ensemble.vote_proba,
+        shifts=np.zeros_like(ensemble.shifts),
+        factors=np.ones_like(ensemble.factors),
+        costs=None,
+        guarantee=NO_GUARANTEE,
+    )
+
+
 def settle_classes(
     members: ClassMembers,
     training: list[Training],
@@ -75,11 +87,7 @@ def settle_classes(
     n_jobs: int | None,
     device: str,
 ) -> FittedClasses:
-    """Weigh the hyperparameter values and summarise the out-of-bag scores of the samples X.
-
-    ``spread(values, fill)`` puts values (..., n) of these samples at their places among all samples
-    given, and `fill` elsewhere. The result decides by vote shares.
-    """
+    """Weigh the hyperparameter values and summarise the samples X; see `settle_ensemble`."""
     n_classes = members.n_classes
     fixed = (members, X, np.zeros(n_classes))
     calls = calls_of(*fixed, counts=counts, label=label, n_jobs=n_jobs, device=device)
@@ -130,12 +138,9 @@ def settle_classes(
 
 
 def reliability_of_calls(measure: str, right: Floats, n_out: NDArray[np.integer[Any]]) -> Floats:
-    r"""Measure bags (n_theta, n_bags) by the calls of the samples that they left out.
+    """Measure bags (n_theta, n_bags) by the calls of the samples that they left out.
 
-    `right` (n_theta, n_bags, n_classes) are the calls of the own class and `n_out` (n_bags,
-    n_classes) the samples of each class that a bag left out. With the recalls of the classes,
-    *accuracy* is the share of right calls, *balanced_accuracy* the mean of the recalls and *g_mean*
-    their geometric mean; NaN where undefined.
+    From calls of the own class (n_theta, n_bags, n_classes) and class sizes (n_bags, n_classes).
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         if measure == "accuracy":

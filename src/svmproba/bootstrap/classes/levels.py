@@ -43,7 +43,6 @@ def profile_class(
 ) -> Profile:
     """Summarise the levels of the class at a place, as `profile_records` does with scores.
 
-    Shifts (n_classes,) are those of the other classes; that of the class itself is not used.
     Upper medians of negative levels are lower medians of levels, negated.
     """
     n_theta, n_bags = members.of_pair[0].intercept.shape

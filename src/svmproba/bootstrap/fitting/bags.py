@@ -20,10 +20,9 @@ def draw_bags(
 ) -> tuple[NDArray[np.uint8], int]:
     r"""Draw bags :math:`N_b\sim\mathrm{Mult}(n;\frac1n,\dots,\frac1n)` that hold every class.
 
-    Labels (n_samples,) are bools, or places among `classes`, which an error names. Gives the counts
-    (n_bootstraps, n_samples), how often each sample was drawn into each bag, and how many bags were
-    drawn again because they lacked a class, `max_redraws` times at most for one. With groups,
-    numbered from 0, bags are drawn from the n groups, each with all of its samples.
+    Gives the counts (n_bootstraps, n_samples), and how many bags were drawn again for want of a
+    class. Labels are bools, or places among `classes`, which an error names. Bags draw whole
+    groups.
     """
     n = len(label)
     of_classes = [np.flatnonzero(label == value) for value in np.unique(label)]

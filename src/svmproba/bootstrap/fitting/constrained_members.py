@@ -49,10 +49,9 @@ def fit_constrained_members(
 ) -> list[FloorFit]:
     """Fit one constrained SVM per bag, family, C and floor; gives one result for each floor.
 
-    As `fit_members`, but weights are multiplicities, and every bag is reported twice, by its plain
-    SVMs and by its constrained ones. Floors (n_floors, n_sets) are those under the shares of the
-    sets (n_sets, n), by default under the true positive rate, the true negative rate and the
-    accuracy, 0 for none. The search runs on the CPU but for large tables without other sets.
+    As `fit_members`, but weights are multiplicities, and every bag is reported twice. Floors
+    (n_floors, n_sets) are those under the shares of the sets (n_sets, n): by default the TPR, the
+    TNR, the accuracy. The search runs on the CPU but for large tables without other sets.
     """
     signs = np.where(positive, 1.0, -1.0)
     masses = counts if weight is None else counts * weight

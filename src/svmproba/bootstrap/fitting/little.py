@@ -63,11 +63,7 @@ class Split(NamedTuple):
 
 
 def split_records(n: int, n_bootstraps: int, exponent: float, row_bytes: int) -> Split:
-    """Choose the size of the subsets and their number.
-
-    There are as many as the table has room for, since the centre of the members is the better the
-    more samples were seen, but none gets fewer than 10 bags, and together they take 1 GiB at most.
-    """
+    """Choose the size and the number of the subsets: as many as bags, samples and memory allow."""
     n_held_out = min(n // 5, MOST_HELD_OUT)
     rest = n - n_held_out
     size = min(max(LEAST_SIZE, round(n**exponent)), rest)
@@ -78,11 +74,7 @@ def split_records(n: int, n_bootstraps: int, exponent: float, row_bytes: int) ->
 def draw_weights(
     n_bags: int, n: int, positive: Bools, rng: np.random.Generator, *, max_redraws: int = 100
 ) -> tuple[Floats, int]:
-    """Draw bags of n draws each from a subset, each with both classes.
-
-    Gives the counts (n_bags, subset_size), whole numbers whose rows sum to n, and how many bags
-    were thrown away for want of a class, `max_redraws` times at most for one bag.
-    """
+    """Draw bags of n draws from a subset, each with both classes; and count those drawn again."""
     size, n_redraws = len(positive), 0
     counts = np.empty((n_bags, size))
     for b in range(n_bags):
@@ -101,11 +93,7 @@ def draw_weights(
 
 
 def recentre(values: Floats, bags_of_subsets: list[int]) -> Floats:
-    r"""Move the members (n_C, n_bags, ...) of every subset to the centre of all subsets.
-
-    They become :math:`\bar w+\sqrt{R/(R-1)}(w_{jr}-\bar w_j)`; the mean over each subset is
-    :math:`\bar w`.
-    """
+    """Move the members (n_C, n_bags, ...) of every subset to the centre of all subsets."""
     ends = np.cumsum(bags_of_subsets)[:-1]
     parts = np.split(values, ends, axis=1)
     means = [part.mean(axis=1, keepdims=True) for part in parts]
@@ -135,9 +123,7 @@ def fit_little_members(
 ) -> tuple[Members, Training, int]:
     """Fit one SVM per bag, family and C on the subsets, and measure them on the samples held out.
 
-    As `fit_members`; X holds the ``split.n_drawn`` samples in random order, those held out first,
-    then the subsets. Gaps are those of the members before they were moved to the common centre.
-    Gives the number of bags that were drawn again, too.
+    X holds the samples held out, then the subsets. Gaps are those before members were moved.
     """
     n_held = split.n_held_out
     held, unseen = X[:n_held], np.zeros((n_bootstraps, n_held), np.uint8)

@@ -135,11 +135,7 @@ def device_vote_shares(
 def device_scores(
     members: Members, X: Rows, left_out: NDArray[np.bool_], device: torch.device
 ) -> tuple[Floats, Floats, float]:
-    """Typical and middle scores of a few training samples, see `profile.scales_and_thresholds`.
-
-    Gives the mean score over all bags (n_samples, n_theta), and, of the scores out of bag, the
-    median size (n_theta,) and the largest size; 0 if no sample was left out.
-    """
+    """Mean scores and sizes of a few training samples, see `profile.scales_and_thresholds`."""
     means, sizes = [], []
     for block, scores in _score_blocks(members, X, device):
         means.append(_array(scores.mean(2)))

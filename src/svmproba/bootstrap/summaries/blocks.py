@@ -15,10 +15,9 @@ Result = TypeVar("Result")
 
 
 def row_blocks(n_rows: int, width: int, n_least: int = 1) -> list[slice]:
-    """Divide a table into blocks of rows of at most about 16 MiB, `width` float64 numbers a row.
+    """Divide a table into blocks of at most about 16 MiB, `width` float64 numbers a row.
 
-    The blocks depend on the shape alone, never on the number of threads. There are at least
-    `n_least` blocks of 16 rows or more, so that as many threads have equal shares.
+    They depend on the shape alone, never on the number of threads.
     """
     size = max(1, min(BLOCK_BYTES // (8 * max(1, width)), max(n_rows // n_least, LEAST_ROWS)))
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]

@@ -69,9 +69,7 @@ def profile_records(
 ) -> Profile:
     """Summarise the scores of samples; NaN for a sample for which no bag counts.
 
-    Scores that were `kept` from the fit are not computed again. With `counts`
-    (n_bootstraps, n_samples), each sample is judged by the bags that left it out; None: all bags
-    count. Votes are counted at `thresholds`, increasing, which need `positive`.
+    With `counts` (n_bootstraps, n_samples) the bags that left a sample out count for it, else all.
     """
     thresholds = np.empty(0) if thresholds is None else thresholds
     labels = np.zeros(X.shape[0], dtype=bool) if positive is None else positive
@@ -151,12 +149,9 @@ def scales_and_thresholds(
     device: str = "cpu",
     kept: list[Floats] | None = None,
 ) -> tuple[Floats, Floats]:
-    r"""Typical size of the scores at each hyperparameter value, and thresholds worth looking at.
+    """Median size of the scores out of bag (n_theta,), and thresholds worth looking at, increasing.
 
-    Both are read from at most 200 training samples, evenly spaced among all. Scales (n_theta,) are
-    the medians of :math:`|f_{\theta,b}(x_i)|` over the bags b and the samples i that b left out, 1
-    where there are none. Thresholds increase: zero, typical scores evenly spaced by rank, and both
-    ends.
+    Both are read from at most 200 training samples, evenly spaced among all.
     """
     n = X.shape[0]
     pilots = np.unique(np.linspace(0, n - 1, min(n, N_PILOTS)).astype(np.intp))
@@ -182,8 +177,7 @@ def thresholds_among(typical: Floats, end: float) -> Floats:
 def scales_of_varying(scales: Floats, mean: Floats) -> Floats:
     """Scales, infinite where all samples have about the same mean out-of-bag score.
 
-    Members of such a hyperparameter value are constant up to their tolerance. What is left of their
-    out-of-bag scores tells which bags left a sample out, and with them its label.
+    What is left of such scores shows which bags left a sample out, and with them its label.
     """
     known = mean[:, ~np.isnan(mean).any(axis=0)]
     if not known.size:

@@ -51,9 +51,8 @@ def profile_rows(
 ):
     """Fill mean, medians (n, n_theta), median (n,) and, from zero, shares (n, n_thresholds).
 
+    A vote for all thresholds below a score is noted at the last of them and summed up in the end.
     The work space is (7, n_theta * n_bags) and (n_bags,).
-    A sample for which no bag counts is left alone. A vote for all thresholds below a score is noted
-    at the last of them, half a vote at a tie, and summed up in the end.
     """
     n, n_theta, n_bags = scores.shape
     values, weights, spare, spare_weights, listed = work[0], work[1], work[2:4], work[4:6], work[6]

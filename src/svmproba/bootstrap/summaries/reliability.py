@@ -22,14 +22,9 @@ def reliability_of_bags(
 ) -> Floats:
     r"""Measure each member on the samples that its bag left out; gives (n_theta, n_bags).
 
-    With out-of-bag rates TPR and TNR, in which a score of exactly 0 is half right: *accuracy* is
-    the share of right samples, *balanced_accuracy* is :math:`(TPR+TNR)/2`, *g_mean* is
-    :math:`\sqrt{TPR\cdot TNR}`, and *auc* is the probability that a positive sample scores above a
-    negative one, ties counted half. NaN where undefined: no sample out of bag, or (all but
-    accuracy) only one class of them.
-
-    Scores (used by *auc* alone) and twice the votes (0 in the bag) are (n_bags, n_theta,
-    n_samples), `out_of_bag` is (n_bags, n_samples).
+    *accuracy* is the share of right samples, *balanced_accuracy* :math:`(TPR+TNR)/2`, *g_mean*
+    :math:`\sqrt{TPR\cdot TNR}` and *auc* the area under the ROC curve; ties count half. NaN where
+    undefined. Scores and twice the votes (0 in the bag) are (n_bags, n_theta, n_samples).
     """
     if measure == "auc":
         return _auc(scores, out_of_bag, positive)
@@ -48,11 +43,9 @@ def reliability_from_counts(
     voted: NDArray[np.int64],
     right_plus: NDArray[np.int64],
 ) -> Floats:
-    """Measure members from counts of their out-of-bag votes, every measure but the AUC.
+    """Measure members from counts of the samples left out (n_bags,) and of twice the votes.
 
-    `n_plus` and `n_minus` (n_bags,) are the samples of either class that each bag left out, `voted`
-    and `right_plus` (n_theta, n_bags) twice the votes for the class of interest, over all these
-    samples and over its own.
+    Votes (n_theta, n_bags) are those for the class of interest: all, and those of its own samples.
     """
     right_minus = 2 * n_minus - (voted - right_plus)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -71,7 +64,7 @@ def _auc(scores: Floats, out_of_bag: NDArray[np.bool_], positive: NDArray[np.boo
         n_pairs = len(plus) * len(minus)
         if n_pairs == 0:
             continue
-        # Sorted queries walk the sorted table in order, which is kind to the cache.
+        # Sorted queries read the sorted table in order, which is fast.
         above, below = np.sort(scores[b][:, plus]), np.sort(scores[b][:, minus])
         for k in range(n_theta):
             won = np.searchsorted(below[k], above[k], "left").sum()
@@ -89,11 +82,7 @@ def mean_reliability(values: Floats) -> Floats:
 
 
 def weights(reliability: Floats, epsilon: float) -> Floats:
-    r"""Weights of the hyperparameter values, from their mean reliability.
-
-    .. math::
-        J=\{\theta: r_\theta\ge\max_l r_l-\varepsilon\},\qquad
-        \rho_\theta=\frac{r_\theta 1\{\theta\in J\}}{\sum_{l\in J}r_l}.
+    """Weights proportional to reliabilities; 0 for those more than epsilon below the best.
 
     Uniform if no reliability is positive or none is defined.
     """

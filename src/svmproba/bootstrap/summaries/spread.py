@@ -47,11 +47,7 @@ def mixture_scores(mixtures: list[Mixture], rows: Iterable[Rows]) -> Iterator[Fl
 
 
 def deviations(mixed: Iterable[Floats], counted: Bools | None = None) -> Floats:
-    """Compute standard deviations (n_families, n) over the bags, or over those that are counted.
-
-    `mixed` are the scores (n, n_bags) of each mixture, which are overwritten; `counted` is
-    (n, n_bags). One bag has no deviation.
-    """
+    """Compute standard deviations (n_families, n) over the bags counted; overwrites the scores."""
     parts = []
     for scores in mixed:
         used = np.ones_like(scores) if counted is None else counted.astype(scores.dtype)
@@ -64,10 +60,7 @@ def deviations(mixed: Iterable[Floats], counted: Bools | None = None) -> Floats:
 
 
 def is_read(n_used: int, n_bags: int) -> bool:
-    """Whether links may read the spread of so many values in use and bags.
-
-    Not of one value alone: probabilities shall rise with its score.
-    """
+    """Whether links may read spreads: not of one value alone, since probabilities rise with it."""
     return n_used > 1 and n_bags >= LEAST_BAGS
 
 
@@ -80,10 +73,7 @@ def out_of_bag_spreads(
     n_jobs: int | None,
     kept: list[Floats] | None = None,
 ) -> Floats:
-    """Compute standard deviations over the bags that left a sample out, from scores that were kept.
-
-    They are (n_families, n), or (0, n) where links do not read them.
-    """
+    """Compute standard deviations (n_families, n) out of bag; (0, n) where links read none."""
     if not is_read(int(np.count_nonzero(weights)), len(counts)):
         return np.empty((0, X.shape[0]))
     factors = weights / scales
@@ -104,10 +94,7 @@ def out_of_bag_spreads(
 
 
 def score_ratios(weighted: Floats, spreads: Floats) -> Floats:
-    """Mixture of each family in units of its spread, (n_families, n); none without spreads.
-
-    From weighted scores (n_theta, n) and spreads (n_families, n).
-    """
+    """Mixture of each family in units of its spread, (n_families, n); none without spreads."""
     if not len(spreads):
         return spreads
     mixtures = weighted.reshape(len(spreads), -1, spreads.shape[1]).sum(axis=1)

@@ -34,9 +34,8 @@ def vote_shares(
     .. math::
         P(+|x,\theta)=\frac1B\sum_b\Big[1\{f_{\theta,b}(x)>t\}+\tfrac12 1\{f_{\theta,b}(x)=t\}\Big]
 
-    Scores are (n_samples, n_theta, n_bootstraps), or (..., n_bootstraps) where all bags count;
-    `left_out` (n_samples, n_bootstraps) tells which bags count for which sample. Gives
-    (n_samples, n_theta) or (...), NaN for a sample for which no bag counts.
+    The bags are the last axis of the scores; `left_out` (n_samples, n_bootstraps) says which
+    count.
     """
     twice, n_bags = twice_votes(scores, threshold), scores.shape[-1]
     n_counted: Any = n_bags
@@ -82,9 +81,7 @@ def product_vote_shares(products: Floats, intercept: Floats, thresholds: Floats)
 def mix_shares(shares: Floats, weights: Floats) -> Floats:
     r"""Mixture over the hyperparameter values, :math:`P(+|x)=\sum_\theta\rho_\theta P(+|x,\theta)`.
 
-    Shares are (n_theta, n_samples), weights (n_theta,). Rounded to 12 decimals, so that a mixture
-    that is one half (or one) in exact arithmetic is one half (or one) in floating point too: the
-    decision at one half does not hang on rounding errors.
+    Rounded to 12 decimals: the decision at one half does not depend on rounding errors.
     """
     return np.round(weights @ shares, DECIMALS)
 
@@ -98,10 +95,8 @@ def tally_block(
 ) -> tuple[Floats, Floats]:
     """Count the out-of-bag votes of a block of bags and measure its members.
 
-    Scores are (n_bags, n_theta, n_samples), counts (n_bags, n_samples), arrays or tensors. Gives
-    twice the votes for the class of interest (n_theta, n_samples), summed over the bags: whole
-    numbers, so that sums over blocks do not depend on the blocks. And reliabilities (n_theta,
-    n_bags).
+    Scores are (n_bags, n_theta, n_samples). Gives twice the votes (n_theta, n_samples), summed over
+    the bags, whole numbers, and the reliabilities (n_theta, n_bags).
     """
     if not isinstance(scores, np.ndarray):
         from svmproba.bootstrap.fitting.on_device import tally_tensors

@@ -99,11 +99,7 @@ def _parse(strings: Any, written: NumberFormat, booleans: bool) -> Floats:
 
 
 def to_words(column: Any) -> Any:
-    """Read a column as words, null where the cell is missing: categories are compared as text.
-
-    Integers have no decimals, and truth values are ``True`` or ``False``: the same cell is the same
-    word, whatever type the file gives it.
-    """
+    """Read a column as words, null where missing: the same cell is the same word in any type."""
     column = flat(column)
     if pa.types.is_null(column.type):
         return column.cast(pa.string())

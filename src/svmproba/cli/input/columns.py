@@ -46,11 +46,9 @@ def plan_columns(
     reading: Reading | None = None,
     rows: NDArray[np.intp] | None = None,
 ) -> list[Column]:
-    """Decide what each column of a table without the target is.
+    """Decide what each column of a table without the target is; choices of the user are obeyed.
 
-    The labels serve to find columns that know the outcome. What the user chose is obeyed, and
-    doubts are warned of. `rows` are the numbers of the records in the file, for messages; by
-    default 1, 2, …
+    `rows` are the numbers of the records in the file, for messages; by default 1, 2, …
     """
     choices, reading = choices or ColumnChoices(), reading or Reading()
     rows = np.arange(1, table.num_rows + 1) if rows is None else rows
@@ -241,10 +239,7 @@ def _dropped(name: str, words: Any, reason: str, doubt: str) -> Column:
 
 
 def leak_of(values: Floats, label: NDArray[Any], categories: bool = False) -> list[str]:
-    """Warn of a column that almost alone separates the classes, each from each of the others.
-
-    NaN counts as a value. Numbers of `categories` are ordered by the shares of the classes.
-    """
+    """Warn of a column that almost alone separates each class from each of the others."""
     classes = np.unique(label)
     if len(classes) < 2 or len(label) < LEAST_RECORDS:
         return []

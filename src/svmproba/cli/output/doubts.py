@@ -28,11 +28,7 @@ REMEDY = (
 
 
 def limits_of(model: Pipeline, task: Task, figures: dict[str, Any]) -> dict[str, list[float]]:
-    """Find 95 % limits of the figures, records taken as independent.
-
-    Exact for rates (Clopper and Pearson), Newcombe's for the area under the ROC curve, Student's
-    for the mean squared error. Returns lists of a lower and an upper limit.
-    """
+    """Find 95 % limits of the figures: Clopper and Pearson, Newcombe and Student."""
     calls, truth, proba = _out_of_bag(model, task, figures)
     found: dict[str, tuple[Any, Any]] = {}
     if calls is not None:

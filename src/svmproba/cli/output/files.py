@@ -36,8 +36,7 @@ def check_target(
 ) -> None:
     """Refuse a file that cannot or must not be written, before the long work begins.
 
-    Suffixes are the endings allowed; empty: any. Inputs are never replaced, other files with
-    `force` alone. ``"-"`` is standard output or input.
+    Suffixes are the endings allowed. Inputs are never replaced, other files with `force` alone.
     """
     for source in inputs:
         if _is_same_file(str(path), source):

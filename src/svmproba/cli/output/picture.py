@@ -19,11 +19,7 @@ from svmproba.preparation.performance import ClassSummary
 def draw_comparison(
     results: Sequence[MethodResult], y: NDArray[Any], positive: Any, path: Path
 ) -> None:
-    """Draw the results on the labels `y` of shape (n,) and write the picture.
-
-    Of more than two classes, for which `positive` is None, each is drawn against the rest, all in
-    one diagram.
-    """
+    """Draw the results on the labels `y` (n,), each of several classes against the rest."""
     from matplotlib.figure import Figure
 
     n_rows = math.ceil((len(results) + 1) / 4)

@@ -18,8 +18,7 @@ from svmproba.evaluation._subgroups import subgroup_table
 def subgroup_rows(model: Pipeline, task: Task, goal: Goal) -> list[dict[str, Any]]:
     """Out-of-bag rates of every subgroup; none without subgroups.
 
-    ``"called"`` is the share of records that are called positive, and ``"called_without"`` the same
-    where the rate is reached for all records together, and not in each subgroup.
+    ``"called_without"`` is the share called positive where the rate is reached for all together.
     """
     called = None if task.by is None else _called(model["svm"])
     if called is None or task.by is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def setting_of(model: Pipeline, task: Task, goal: Goal, target: str) -> dict[str
         "columns": [column.to_dict() for column in task.plan],
         "wants_rate": goal.wants_rate,
         "calibration": goal.calibration,
-        "costs": None if goal.costs is None else goal.costs.to_dict(),
+        "costs": None if goal.costs is None else asdict(goal.costs),
         "guarantee": in_records(model["svm"].guarantee_),
     }
 

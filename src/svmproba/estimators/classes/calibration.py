@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.calls import calls_of, mix_call_shares
-from svmproba.bootstrap.classes.fitted import FittedClasses
+from svmproba.bootstrap.classes.fitted import FittedClasses, without_targets
 from svmproba.bootstrap.classes.members import ClassMembers, samples_of_pairs
-from svmproba.bootstrap.fitted import NO_GUARANTEE
 from svmproba.bootstrap.fitting.members import member_scores, scores_width
 from svmproba.bootstrap.summaries.blocks import map_blocks, row_blocks
 from svmproba.estimators.ensemble.calibration import (
     OutOfBag,
+    families_of,
     fit_oob_link,
     link_proba,
     reads_spreads,
@@ -45,57 +45,35 @@ def with_class_calibration(
     ensemble: FittedClasses, calibration: str | None, classes: NDArray[Any]
 ) -> FittedClasses:
     """Fit links, or take them away; rates and costs are given up. Errors name the `classes`."""
-    n_classes = len(ensemble.factors)
-    plain = replace(
-        ensemble,
-        calibrator=None,
-        oob_proba=ensemble.vote_proba,
-        shifts=np.zeros(n_classes),
-        factors=np.ones(n_classes),
-        costs=None,
-        guarantee=NO_GUARANTEE,
-    )
+    plain = without_targets(replace(ensemble, calibrator=None))
     if calibration is None:
         return plain
     n_bags, labels = len(ensemble.counts), classes.tolist()
     n_left_out = np.count_nonzero(ensemble.counts == 0, axis=0)
-    families = families_of_pairs(ensemble)
-    scaled = scaled_oob_scores(ensemble)
-    pairs, groups = samples_of_pairs(ensemble.label, n_classes), ensemble.groups
+    families = families_of(ensemble.members.of_pair[0])
+    scaled = ensemble.oob_scores / ensemble.score_scales[:, :, np.newaxis]
+    pairs, groups = samples_of_pairs(ensemble.label, len(classes)), ensemble.groups
 
-    def fit_link(place: slice) -> tuple[Any, Floats]:
-        p = place.start
+    def fit_link(p: int) -> tuple[Any, Floats]:
         chosen, positive = pairs[p]
         spreads = ensemble.oob_spreads[p]
         left_out = n_left_out[chosen], None if groups is None else groups[chosen]
-        own = OutOfBag(scaled(p)[:, chosen], spreads[:, chosen], positive, *left_out)
+        own = OutOfBag(scaled[p][:, chosen], spreads[:, chosen], positive, *left_out)
         first, second = (labels[k] for k in ensemble.members.pairs[p])
         between = f" of the classes {first!r} and {second!r}"
         link = fit_oob_link(calibration, own, ensemble.weights, families, n_bags, between)
-        return link, link_proba(link, ensemble.weights, scaled(p), spreads)
+        return link, link_proba(link, ensemble.weights, scaled[p], spreads)
 
-    found = map_blocks(fit_link, [slice(p, p + 1) for p in range(len(pairs))], 1)
-    links, of_pairs = zip(*found, strict=True)
+    links, of_pairs = zip(*map(fit_link, range(len(pairs))), strict=True)
     calibrator = ClassCalibrator(list(links), ClassScaling())
     table = np.column_stack(of_pairs)
     known = ~np.isnan(table).any(axis=1)
-    P = np.full((len(table), n_classes), np.nan)
+    P = np.full((len(table), len(classes)), np.nan)
     coupled = couple(1 - table[known])
     codes = None if groups is None else groups[known]
     calibrator.scaling.fit(coupled, ensemble.label[known], codes)
     P[known] = calibrator.scaling.predict(coupled)
     return replace(plain, calibrator=calibrator, oob_proba=P)
-
-
-def families_of_pairs(ensemble: FittedClasses) -> Any:
-    """Give the families of all hyperparameter values a number."""
-    n_families = len(ensemble.members.of_pair[0].columns)
-    return np.repeat(np.arange(n_families), len(ensemble.thetas) // n_families)
-
-
-def scaled_oob_scores(ensemble: FittedClasses) -> Any:
-    """Out-of-bag scores of a pair in units of their scales, by the place of the pair."""
-    return lambda p: ensemble.oob_scores[p] / ensemble.score_scales[p][:, np.newaxis]
 
 
 def class_proba(

@@ -53,11 +53,7 @@ def floors_of_two(wish: Mapping[str, Any], classes: NDArray[Any], plus: int) -> 
 
 
 def floor_of_pair(floor: float, n_classes: int) -> float:
-    r"""Floor :math:`1-(1-\lambda)/(K-1)` of a class in each of its pairs; 0 for none.
-
-    A share of at most :math:`1-\lambda` of the class then loses any of its K - 1 pairs, and the
-    others are called rightly.
-    """
+    r"""Floor :math:`1-(1-\lambda)/(K-1)` of a class in each of its pairs; 0 for none."""
     return 1 - (1 - floor) / (n_classes - 1) if floor else 0.0
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.calls import bag_calls
 from svmproba.bootstrap.classes.fitted import FittedClasses
-from svmproba.bootstrap.intervals import sampling_interval, simulation_interval
 from svmproba.bootstrap.summaries.blocks import map_blocks, row_blocks
 from svmproba.estimators.classes.calibration import bag_class_proba, calibrated_class_proba
-from svmproba.estimators.ensemble.intervals import warn_if_not_estimated
+from svmproba.estimators.ensemble.intervals import limits_of_bags, warn_if_not_estimated
 from svmproba.solvers.kernels import Rows
 
 
@@ -34,12 +33,8 @@ def class_interval(
         else:
             values = bag_calls(members, some, ensemble.weights, ensemble.shifts)
         flat = np.clip(values, 0.0, 1.0).reshape(-1, n_bags).T  # (n_bags, n * n_classes)
-        if kind == "sampling":
-            found = sampling_interval(flat, ensemble.counts, confidence, votes=not calibrated)
-            limits, estimated = np.column_stack(found[:2]), found.estimated
-        else:
-            limits = np.column_stack(simulation_interval(flat, confidence))
-            estimated = np.ones(0, dtype=bool)
+        fixed = (ensemble.counts, confidence, kind)
+        limits, estimated = limits_of_bags(flat, *fixed, votes=not calibrated)
         limits = limits.reshape(-1, n_classes, 2)
         if calibrated:
             # The probability of the mean score is not quite the mean of the probabilities.

@@ -16,7 +16,7 @@ from svmproba.bootstrap.classes.levels import profile_class
 from svmproba.bootstrap.guarantee import samples_needed, state_guarantee
 from svmproba.bootstrap.summaries.profile import N_PILOTS, thresholds_among
 from svmproba.bootstrap.threshold import (
-    HAIR,
+    CLEARANCE,
     RateCurve,
     calibrated_curve,
     rate_curve,
@@ -115,7 +115,7 @@ def _needed(
     everybody = np.ones(len(levels), dtype=bool)
     neutral = BELOW_HALF if ensemble.is_calibrated else 0.0
     threshold = threshold_for_rate(
-        levels, everybody, sign=1, rate=rate, neutral=neutral, hair=HAIR, **how
+        levels, everybody, sign=1, rate=rate, neutral=neutral, clearance=CLEARANCE, **how
     )
     if not ensemble.is_calibrated:
         return -threshold
@@ -127,8 +127,8 @@ def levels_of(
 ) -> Floats:
     r"""Levels (n,) of a class, given the shifts or factors :math:`a` of the others.
 
-    Of vote shares they are lower weighted medians of the levels of the bags; of calibrated
-    probabilities :math:`P_c/(P_c+\max_{l\ne c}a_lP_l)`, above one half where c is chosen.
+    Of calibrated probabilities :math:`P_c/(P_c+\max_{l\ne c}a_lP_l)`, above one half where c is
+    chosen.
     """
     if ensemble.is_calibrated:
         others = judges.proba * moved
@@ -154,8 +154,7 @@ def _search(
 ) -> Floats:
     """Least shifts or factors with which all classes reach their rates.
 
-    One class after the other takes what it needs, given what the others have. What a class takes
-    only lowers the levels of the others, so that the values rise to the least solution, if any.
+    What a class takes only lowers the levels of the others: the values rise to the least solution.
     """
     moved = _neutral(ensemble) if start is None else start.copy()
     for _ in range(_ROUNDS):
@@ -190,12 +189,10 @@ def _tested(
 ) -> Floats:
     r"""Lax thresholds for which judges prove all recalls together.
 
-    Candidates come from the training samples alone, out of bag, at rates raised by fixed margins.
-    They are tested from the strictest to the laxest until one fails, each by the largest over the
-    classes of the p-values :math:`P(\mathrm{Bin}(n_c,\tau_c)\ge k_c)`. Such a fixed sequence of
-    tests accepts a wrong candidate with probability at most one less the confidence (Angelopoulos
-    et al., "Learn then test", Annals of Applied Statistics 19, 2025), and needs no correction for
-    the number of classes, because a candidate is accepted only where every class passes.
+    Candidates from the training samples are tested from the strictest to the laxest until one
+    fails, by the largest p-value :math:`P(\mathrm{Bin}(n_c,\tau_c)\ge k_c)` of the classes: a fixed
+    sequence of tests (Angelopoulos et al., "Learn then test", Annals of Applied Statistics 19,
+    2025).
     """
     training, start = training_judges(ensemble), _neutral(ensemble)
     candidates: list[Floats] = []

@@ -190,7 +190,7 @@ def kernels_told(model: Any) -> list[str]:
 
 def training_size(model: Any) -> str:
     """Tell on how many samples an ensemble was trained."""
-    if getattr(model, "oob_samples_", None) is None:
+    if getattr(model, "oob_records_", None) is None:
         return f"{model.counts_.shape[1]} samples"
     return f"{model.n_subsets_} subsets of {model.subset_size_} samples"
 

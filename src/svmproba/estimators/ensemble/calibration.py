@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from svmproba._types import Bools, Floats
-from svmproba.bootstrap.fitted import NO_GUARANTEE, FittedEnsemble, ensemble_vote_shares
+from svmproba.bootstrap.fitted import FittedEnsemble, ensemble_vote_shares, without_target
 from svmproba.bootstrap.fitting.members import Members, mean_scores, transformed
 from svmproba.bootstrap.summaries.blocks import row_blocks
 from svmproba.bootstrap.summaries.spread import (
@@ -31,18 +31,7 @@ TIE_BREAK = 1e-9
 
 def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> FittedEnsemble:
     """Fit a link, or take it away; the threshold goes back to one half, without rate or costs."""
-    plain = replace(
-        ensemble,
-        calibrator=None,
-        oob_proba=ensemble.vote_proba,
-        threshold=0.0,
-        proba_threshold=0.5,
-        jackknife=None,
-        costs=None,
-        guarantee=NO_GUARANTEE,
-        subgroup_rates=None,
-        separate=False,
-    )
+    plain = without_target(replace(ensemble, calibrator=None))
     if calibration is None:
         return plain
     scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
@@ -53,8 +42,8 @@ def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> Fitte
         np.count_nonzero(ensemble.counts == 0, axis=0),
         ensemble.groups,
     )
-    families = families_of(ensemble.thetas)
-    link = fit_oob_link(calibration, out_of_bag, ensemble.weights, families, len(ensemble.counts))
+    families, n_bags = families_of(ensemble.members), len(ensemble.counts)
+    link = fit_oob_link(calibration, out_of_bag, ensemble.weights, families, n_bags)
     P = link_proba(link, ensemble.weights, scaled, ensemble.oob_spreads)
     return replace(plain, calibrator=link, oob_proba=P)
 
@@ -97,11 +86,10 @@ def fit_oob_link(
     )
 
 
-def families_of(thetas: NDArray[Any]) -> NDArray[np.int64]:
-    """Give values of equal kernel, gamma and class weight the same number."""
-    fields = thetas[["kernel", "gamma", "class_weight"]].tolist()
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(repr(family), len(numbers)) for family in fields])
+def families_of(members: Members) -> NDArray[np.int64]:
+    """Give hyperparameter values that differ in C only the same number."""
+    n_theta, n_families = len(members.intercept), len(members.columns)
+    return np.repeat(np.arange(n_families), n_theta // n_families)
 
 
 def positive_proba(ensemble: FittedEnsemble, rows: Rows, n_jobs: int | None, device: str) -> Floats:
@@ -117,10 +105,7 @@ def calibrated_proba(ensemble: FittedEnsemble, rows: Rows) -> Floats:
 
 
 def scores_and_spreads(ensemble: FittedEnsemble, rows: Rows) -> tuple[Floats, Floats]:
-    """Mean scores over the bags in units of their scales (n_theta, n), and spreads.
-
-    The spreads (n_families, n) are left out, (0, n), where no link reads them.
-    """
+    """Scaled mean scores (n_theta, n) and spreads (n_families, n); (0, n) where unused."""
     return scaled_scores(
         ensemble.members,
         ensemble.weights,
@@ -158,7 +143,7 @@ def link_proba(link: Any, weights: Floats, scaled: Floats, spreads: Floats) -> F
     known = ~np.isnan(mixed)
     P = np.full(len(mixed), np.nan)
     P[known] = link.predict(scores[..., known])
-    # Samples on one step of a link are still ordered, and may be told apart.
+    # Samples on one step of a link keep their order.
     return P + TIE_BREAK * (expit(mixed) - P)
 
 

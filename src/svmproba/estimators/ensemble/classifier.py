@@ -59,7 +59,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         Parameters
         ----------
         label : label or None, default=None
-            With more than two classes, the class that the rates are told of: ``tpr`` is its recall,
+            With more than two classes, the class of the rates: ``tpr`` is its recall,
             ``tnr`` the share of the other samples that are not called so, and thresholds are those
             of its scores or of its probability by the sum of it and the largest other one.
 
@@ -266,10 +266,12 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         """Check samples that decide on a threshold, and their labels."""
         rows, labels = self._check_new(X), column_or_1d(y)
         check_consistent_length(rows, labels)
-        unknown = np.setdiff1d(labels, self.classes_)
-        if len(unknown):
+        classes = self.classes_.tolist()
+        unknown = set(labels.tolist()) - set(classes)
+        if unknown:
+            shown = ", ".join(sorted(map(repr, unknown))[:5])
             raise ValueError(
-                f"y must hold the classes {self.classes_.tolist()!r}, got {unknown.tolist()!r} too."
+                f"y must hold the classes {classes!r} and nothing else, got {shown} too."
             )
         return rows, labels
 

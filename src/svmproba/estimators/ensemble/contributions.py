@@ -58,7 +58,7 @@ class EnsembleContributions(EnsemblePredictions):
         -------
         Contributions
             Named tuple of ``values``, ``lower`` and ``upper``, each of shape (n_samples,
-            n_columns), positive where a column speaks for the class of interest; ``base``, the
+            n_columns), positive where a column raises the score of that class; ``base``, the
             mean score of the background; and ``names``, of the columns or groups. With more than
             two classes, arrays have a last axis for the classes in the order of ``classes_``.
 

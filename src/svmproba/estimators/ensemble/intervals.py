@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from svmproba._types import Floats
+from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitted import FittedEnsemble
 from svmproba.bootstrap.fitting.members import member_scores, score_blocks
 from svmproba.bootstrap.intervals import (
@@ -42,12 +42,7 @@ def proba_interval(
 
     def block_interval(block: slice) -> tuple[Floats, Any]:
         values = _bag_probabilities(ensemble, rows[block])
-        if kind == "sampling":
-            found = sampling_interval(values, counts, confidence, votes=not calibrated)
-            limits, estimated = np.column_stack(found[:2]), found.estimated
-        else:
-            limits = np.column_stack(simulation_interval(values, confidence))
-            estimated = np.ones(0, dtype=bool)
+        limits, estimated = limits_of_bags(values, counts, confidence, kind, not calibrated)
         if calibrated:
             # The probability of the mean score is not quite the mean of the probabilities.
             limits += (calibrated_proba(ensemble, rows[block]) - values.mean(axis=0))[:, np.newaxis]
@@ -58,6 +53,16 @@ def proba_interval(
     if kind == "sampling" and ensemble.places is None:
         warn_if_not_estimated(np.concatenate(estimated), counts.shape, unit)
     return np.concatenate(limits)
+
+
+def limits_of_bags(
+    values: Floats, counts: Any, confidence: float, kind: str, votes: bool
+) -> tuple[Floats, Bools]:
+    """Limits (n, 2) from a value of each bag (n_bags, n), and whether their error is estimated."""
+    if kind == "sampling":
+        found = sampling_interval(values, counts, confidence, votes=votes)
+        return np.column_stack(found[:2]), found.estimated
+    return np.column_stack(simulation_interval(values, confidence)), np.ones(0, dtype=bool)
 
 
 def score_interval(

@@ -174,8 +174,8 @@ class EnsemblePredictions(FittedAttributes):
         Warns
         -----
         UserWarning
-            With ``kind="sampling"``, where the variance of some samples cannot be told from the
-            noise of the bags; their intervals assume that training sets move a score as much as
+            With ``kind="sampling"``, where the variance of some samples cannot be separated from
+            the noise of the bags; their intervals assume that training sets move a score as much as
             bags do.
 
         References
@@ -207,7 +207,7 @@ class EnsemblePredictions(FittedAttributes):
         r"""Percentile interval of the score over the bags.
 
         It covers the score as a functional of the distribution of the samples, in the limit of many
-        samples and smooth class densities, without the bias of regularisation. It tells on which
+        samples and smooth class densities, without the bias of regularisation. It shows on which
         side of the boundary a sample lies, not how probable its label is.
 
         Parameters

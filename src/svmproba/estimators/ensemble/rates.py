@@ -21,7 +21,7 @@ from svmproba.bootstrap.subgroups import (
 )
 from svmproba.bootstrap.summaries.blocks import map_blocks
 from svmproba.bootstrap.summaries.profile import profile_records
-from svmproba.bootstrap.threshold import HAIR, threshold_for_rate
+from svmproba.bootstrap.threshold import CLEARANCE, threshold_for_rate
 from svmproba.estimators.ensemble.calibration import calibrated_proba
 from svmproba.estimators.input.groups import places_of_labels
 from svmproba.estimators.input.parameters import check_confidence, check_number, check_option
@@ -59,11 +59,7 @@ def check_target(
     by: Any = None,
     prefix: str = "",
 ) -> Target:
-    """Refuse what is out of range or does not go together, see `BootstrapSVC.with_rate`.
-
-    `new_samples` tells whether samples that had no part in the fit set the threshold; `prefix` is
-    that of the names of the rates.
-    """
+    """Refuse what is out of range or does not go together, see `BootstrapSVC.with_rate`."""
     if (tpr is None) == (tnr is None):
         raise ValueError(
             f"One of {prefix}tpr and {prefix}tnr must be given, and only one, got {tpr!r} and "
@@ -125,17 +121,17 @@ def with_rate(
 ) -> FittedEnsemble:
     """Move the threshold to where a class, with this label, reaches its rate.
 
-    Levels are (n,), or (n_theta, n) for a threshold for each theta, of the samples that decide on
-    the threshold; NaN for one that is not to be counted. So are the groups that they come in and
-    the subgroups that have the rate each. In the result costs decide no longer, and vote shares
-    have no ``oob_proba``, which would need the training samples again.
+    Levels are (n,), or (n_theta, n) with a threshold for each theta; NaN is not counted. In the
+    result costs decide no longer, and vote shares have no ``oob_proba``.
     """
     calibrated, jackknife = ensemble.is_calibrated, target.guarantee == "jackknife+"
     neutral = BELOW_HALF if calibrated else 0.0
-    hair = 0.0 if calibrated else HAIR
+    clearance = 0.0 if calibrated else CLEARANCE
     found = RateDecision(neutral, None, False)
     if not jackknife:
-        found = decide_rate(levels, positive, target, groups, subgroups, neutral=neutral, hair=hair)
+        found = decide_rate(
+            levels, positive, target, groups, subgroups, neutral=neutral, clearance=clearance
+        )
     judged = ~np.isnan(np.atleast_2d(levels)[0]) & (positive == (target.sign > 0))
     return replace(
         at_threshold(ensemble, neutral if found.separate else found.threshold),
@@ -164,7 +160,7 @@ def decide_rate(
     subgroups: Subgroups | None,
     *,
     neutral: float = 0.0,
-    hair: float = HAIR,
+    clearance: float = CLEARANCE,
 ) -> RateDecision:
     """Find the threshold, or those of the subgroups, at which levels reach a target."""
     find: dict[str, Any] = {
@@ -173,7 +169,7 @@ def decide_rate(
         "neutral": neutral,
         "exceed": target.exceed,
         "confidence": None if target.guarantee is None else target.confidence,
-        "hair": hair,
+        "clearance": clearance,
         "groups": groups,
         "subsampling": target.subsampling,
     }

@@ -83,11 +83,9 @@ def _pick(part: Any, labels: Any, rows: NDArray[np.int64], n: int) -> tuple[Any,
 def read_rows(
     X: Any, y: Any, lengths: NDArray[np.int64], places: NDArray[np.int64]
 ) -> tuple[NDArray[Any], NDArray[Any], Any]:
-    """Read some samples, a few partitions at a time.
+    """Read the rows at some places, a few partitions at a time; gives them with their labels.
 
-    Of the places (n_chosen,), counted through all partitions and in any order, gives the rows in
-    that order, float32 where all columns are, else float64; their labels; and a few samples as they
-    come from a partition, with the names of the columns.
+    The third value are a few samples as they come, with the names of the columns.
     """
     import dask
 

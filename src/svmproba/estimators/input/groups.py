@@ -25,10 +25,7 @@ def check_groups(groups: Any, n: int) -> NDArray[np.int64] | None:
 def check_classes_of_groups(
     groups: NDArray[np.int64], label: NDArray[Any], classes: Sequence[Any]
 ) -> None:
-    """Refuse a class in one group alone: no bag could have it and leave some of it out.
-
-    Labels (n,) are bools, or places among `classes`.
-    """
+    """Refuse a class in one group alone: no bag could have it and leave some of it out."""
     for value in np.unique(label):
         if len(np.unique(groups[label == value])) < 2:
             raise ValueError(
@@ -39,10 +36,9 @@ def check_classes_of_groups(
 
 
 def read_subgroups(by: Any, n: int) -> Subgroups:
-    """Subgroups of n samples, from labels (n,) or from several named columns.
+    """Subgroups of n samples: labels, or a dict or data frame of several columns.
 
-    Labels give one subgroup for each. Columns, a dict or a data frame, give subgroups that may
-    overlap: one for a column of True and False, one for each label of another column.
+    Columns give one subgroup for True and False, or one for each label; they may overlap.
     """
     if not isinstance(by, Mapping) and not (hasattr(by, "columns") and np.ndim(by) == 2):
         labels = _column("by", by, n)

@@ -51,11 +51,7 @@ def check_sizes(X: Rows, names: NDArray[Any] | None) -> None:
 
 
 def check_sparse(X: Any) -> None:
-    """Refuse a sparse matrix whose index arrays are broken.
-
-    Compiled code, SciPy's too, reads and writes where they point. Nothing of SciPy's is called
-    before all of them are known to be sound.
-    """
+    """Refuse a sparse matrix whose index arrays are broken: compiled code trusts them."""
     if not sparse.issparse(X):
         return
     try:

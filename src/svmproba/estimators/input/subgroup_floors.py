@@ -37,8 +37,7 @@ def read_floors(
 ) -> list[Floor]:
     """Floors of subgroups from pairs of a label of `by`, or a mask, and a rate or a dict of rates.
 
-    Labels and masks are those of all samples given; the floors are those of the samples that are
-    present, whose classes are `positive`.
+    Labels and masks are those of all samples given; the floors are those of the samples present.
     """
     if floors is None:
         return []

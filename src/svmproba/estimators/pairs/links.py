@@ -69,11 +69,7 @@ def warn_of_order(samples: Samples, scores: Floats) -> None:
 
 
 def class_scores(scores: Floats, n_classes: int) -> Floats:
-    """Scores (n, n_classes) from those of all pairs (n, n_pairs), positive for the second class.
-
-    The number of pairs that vote for the class, plus the squashed sum of its scores, less than a
-    third in size, as in scikit-learn's ``SVC(decision_function_shape="ovr")``.
-    """
+    """Scores (n, n_classes) from those of all pairs, as scikit-learn's ``SVC`` makes them."""
     votes, sums = np.zeros((2, len(scores), n_classes))
     for column, (i, j) in zip(scores.T, combinations(range(n_classes), 2), strict=True):
         votes[:, i] += column <= 0
@@ -84,11 +80,9 @@ def class_scores(scores: Floats, n_classes: int) -> Floats:
 
 
 def measure(links: list[Any], samples: Samples, scores: Floats) -> dict[str, float]:
-    """Measures of held-out scores (n_pairs, n): accuracy, log loss and Brier score.
+    """Measures of held-out scores (n_pairs, n): their accuracy, and losses of the probabilities.
 
-    Accuracy is that of the scores, the losses are those of the probabilities that the links make of
-    the scores alone. The Brier score is half the squared distance from the label, which for two
-    classes is one squared error per sample.
+    The Brier score is half the squared distance from the label.
     """
     n_classes, n = len(samples.classes), len(samples.label)
     of_pairs = np.column_stack([g.predict(s) for g, s in zip(links, scores, strict=True)])

@@ -34,8 +34,7 @@ class Trained(NamedTuple):
 class Spread(NamedTuple):
     """Rows of the samples on the margin (m, d), or coefficients of draws (n_draws, d).
 
-    `intercept` and `noise` (n_draws,) belong to the draws; the noise is standard normal, for the
-    part of new samples outside the span of the rows.
+    `intercept` and `noise`, standard normal, (n_draws,) belong to the draws.
     """
 
     coef: Floats
@@ -101,8 +100,7 @@ def link_proba(
 def kernel_rest(feature_map: FeatureMap, X: Rows, rows: Rows) -> Floats:
     """Kernel values (n,) of samples with themselves less those of their rows.
 
-    Zero for the linear kernel, for a precomputed one, which has no such value of a new sample, and
-    for one that may be indefinite, of which only the positive part is in use.
+    Zero for kernels without such values: the linear one, precomputed and indefinite ones.
     """
     if feature_map.kernel not in ("rbf", "poly"):
         return np.zeros(X.shape[0])

@@ -14,6 +14,7 @@ from svmproba.bootstrap.contributions import Contributions
 from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import column_of, own_label
 from svmproba.evaluation._metrics import Label
+from svmproba.evaluation._texts import document_display
 from svmproba.evaluation.explanations._explain import explain
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SCORE = "mean score of the members"
 
 
+@document_display
 @dataclass(eq=False, repr=False)
 class ContributionDisplay:
     """Waterfall from the mean score of the background to the score of one sample.
@@ -65,8 +67,7 @@ class ContributionDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``None`` makes a figure.
+        {ax}
         max_columns : int, default=10
             Columns with a bar of their own, those of largest contribution; the others share one.
         """
@@ -112,17 +113,7 @@ class ContributionDisplay:
 
         Parameters
         ----------
-        estimator : fitted bootstrap ensemble with linear members
-            Or a pipeline that ends with one.
-        X : table of shape (1, n_features)
-            The sample.
-        background : table of shape (n_background, n_features), default=None
-            Samples whose mean replaces that of the training samples.
-        pos_label : label, default=None
-            Class whose score is explained, by default the class of interest of two classes.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {estimator/linear, X/one, background, pos_label/explained, ax, **kwargs}
         """
         found = _of_class(explain(estimator, X, background=background), estimator, pos_label)
         if len(found.values) != 1:
@@ -153,15 +144,14 @@ class ContributionDisplay:
         ----------
         values, base, limits, names
             As in :class:`ContributionDisplay`.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {ax, **kwargs}
         """
         given = _checked("values", values, 1)
         _names(names, len(given))
         return cls(given, base=base, limits=limits, names=names).plot(ax, **kwargs)
 
 
+@document_display
 @dataclass(eq=False, repr=False)
 class ContributionSummaryDisplay:
     """Contributions to the scores of many samples: a dot for each, a line for each column.
@@ -202,8 +192,7 @@ class ContributionSummaryDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``None`` makes a figure.
+        {ax}
         max_columns : int, default=15
             Columns that are drawn, those of largest mean absolute contribution.
         max_samples : int, default=1000
@@ -245,17 +234,7 @@ class ContributionSummaryDisplay:
 
         Parameters
         ----------
-        estimator : fitted bootstrap ensemble with linear members
-            Or a pipeline that ends with one.
-        X : table of shape (n_samples, n_features)
-            The samples.
-        background : table of shape (n_background, n_features), default=None
-            Samples whose mean replaces that of the training samples.
-        pos_label : label, default=None
-            Class whose score is explained, by default the class of interest of two classes.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {estimator/linear, X/several, background, pos_label/explained, ax, **kwargs}
         """
         found = _of_class(explain(estimator, X, background=background), estimator, pos_label)
         return cls.from_contributions(found.values, names=found.names, ax=ax, **kwargs)
@@ -275,9 +254,7 @@ class ContributionSummaryDisplay:
         ----------
         values, names
             As in :class:`ContributionSummaryDisplay`.
-        ax : matplotlib Axes, default=None
-        **kwargs
-            Passed to :meth:`plot`.
+        {ax, **kwargs}
         """
         given = _checked("values", values, 2)
         _names(names, given.shape[1])

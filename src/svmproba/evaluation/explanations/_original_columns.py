@@ -30,11 +30,7 @@ def column_names(model: Any, n: int) -> list[str]:
 
 
 def original_columns(model: Any) -> list[str]:
-    """Name of the column of the table that each input column of the ensemble comes from.
-
-    Scalers, imputers, encoders, selections and a ColumnTransformer of them are followed. What other
-    steps make has names of its own.
-    """
+    """Name of the table's column that each input column of the ensemble comes from, if known."""
     n = last_step(model).n_features_in_
     encoded = column_names(model, n)
     if not isinstance(model, Pipeline) or len(model) == 1:

@@ -1,4 +1,4 @@
-"""The report: one HTML page about a model, for the person who decides."""
+"""The report: one HTML page about a model."""
 
 from svmproba.evaluation.report._page import report_html, write_report
 

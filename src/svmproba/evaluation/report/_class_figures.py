@@ -53,10 +53,7 @@ def read_class_records(model: Any, X: Any, y: ArrayLike) -> ClassRecords:
 def recognised(
     ensemble: FittedClasses, rows: Any, label: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places of training records among those given and among the training records.
-
-    A record is recognised by its label and its numbers.
-    """
+    """Find training records by label and numbers: places among those given, and in training."""
     present = np.arange(len(ensemble.label)) if ensemble.present is None else ensemble.present
     places: dict[tuple[bytes, int], list[int]] = defaultdict(list)
     for place, key in zip(present, _keys(ensemble.X, ensemble.label[present]), strict=True):

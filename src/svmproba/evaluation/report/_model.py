@@ -43,9 +43,8 @@ def label_name(label: Any, target: Any) -> str:
 def drivers(model: Any, records: Records) -> dict[str, Any] | None:
     r"""Coefficients of a linear ensemble with their intervals, largest first; None for kernels.
 
-    The coefficient of a column in one bag is that of the score, mixed over the hyperparameter
-    values as in calibration, times the standard deviation :math:`s_j` of the column:
-    :math:`\beta_{bj}=s_j\sum_\theta\rho_\theta w_{\theta bj}/\sigma_\theta`.
+    Times the standard deviations of the columns: :math:`\beta_{bj}=s_j\sum_\theta\rho_\theta
+    w_{\theta bj}/\sigma_\theta`.
     """
     ensemble = ensemble_of(model)
     if (ensemble.thetas_["kernel"] != "linear").any():

@@ -86,55 +86,43 @@ def report_html(
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
-    from svmproba import __version__
-
     environment = _environment()
     if len(ensemble_of(model).classes_) > 2:
         if by is not None:
             raise ValueError("by needs two classes: subgroups are shown by the rates of a class.")
-        return _page_of_classes(class_figures(model, X, y, about), title)
+        figures = class_figures(model, X, y, about)
+        return _render("classes.html", figures, title, figures["target"] or "classes")
     figures = report_figures(model, X, y, about, by)
-    names = figures["names"]
-    # All three are ours, or escaped below: no text of the user goes in as it is.
-    css, script = (_trusted(environment, name) for name in ("report.css", "report.js"))
+    names, script = figures["names"], _trusted(environment, "report.js")
     digest = hashlib.sha256(script.encode()).digest()
-    page: str = environment.get_template("report.html").render(
-        **figures,
-        **_derived(figures),
-        title=title or f"Predicting {names['target'] or names['positive']}",
-        css=css,
+    return _render(
+        "report.html",
+        {**figures, **_derived(figures)},
+        title,
+        names["target"] or names["positive"],
         script=script,
         script_hash=f"sha256-{base64.b64encode(digest).decode()}",
         payload=_payload({name: figures[name] for name in LIVE}),
-        version=__version__,
-        date=_today(),
     )
-    return page
 
 
-def _page_of_classes(figures: dict[str, Any], title: str | None) -> str:
-    """Write the page about more than two classes."""
+def _render(
+    template: str, figures: dict[str, Any], title: str | None, predicted: str, **more: Any
+) -> str:
+    """Fill a template. Only style and script are not escaped: they hold no text of the user."""
     from svmproba import __version__
 
-    environment = _environment()
-    page: str = environment.get_template("classes.html").render(
+    environment, today = _environment(), datetime.date.today()
+    page: str = environment.get_template(template).render(
         **figures,
-        guaranteed=_is_guaranteed(figures),
-        title=title or f"Predicting {figures['target'] or 'classes'}",
+        guaranteed=_is_guaranteed(figures["guarantee"]),
+        title=title or f"Predicting {predicted}",
         css=_trusted(environment, "report.css"),
         version=__version__,
-        date=_today(),
+        date=f"{today.day} {today:%B %Y}",
+        **more,
     )
     return page
-
-
-def _today() -> str:
-    today = datetime.date.today()
-    return f"{today.day} {today:%B %Y}"
-
-
-def _is_guaranteed(figures: dict[str, Any]) -> bool:
-    return not figures["guarantee"].startswith(NO_GUARANTEE.partition(":")[0])
 
 
 def write_report(
@@ -168,6 +156,10 @@ def write_report(
     file = Path(path)
     write_whole(file, page.encode(), overwrite=overwrite)
     return file
+
+
+def _is_guaranteed(sentence: str) -> bool:
+    return not sentence.startswith(NO_GUARANTEE.partition(":")[0])
 
 
 @functools.cache
@@ -225,7 +217,6 @@ def _derived(figures: dict[str, Any]) -> dict[str, Any]:
     drivers = figures["drivers"]["rows"] if figures["drivers"] else []
     reach = [max(abs(row["lower"]), abs(row["upper"])) for row in drivers]
     return {
-        "guaranteed": _is_guaranteed(figures),
         "present_cost": own,
         "none_cost": cost(0, 0),
         "all_cost": cost(n_plus, n_minus),

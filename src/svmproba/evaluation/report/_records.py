@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Bools, Floats
@@ -73,16 +72,11 @@ def ensemble_of(model: Any) -> Any:
 def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
     """Predict records, training records out of bag; those that are in every bag are left out."""
     ensemble = ensemble_of(model)
-    labels, rows = column_or_1d(y), rows_for_last_step(model, X)
-    check_consistent_length(rows, labels)
-    classes = ensemble.classes_.tolist()
-    unknown = set(labels.tolist()) - set(classes)
-    if unknown:
-        shown = ", ".join(sorted(map(repr, unknown))[:5])
-        raise ValueError(f"y must hold the classes {classes!r} and nothing else, got {shown} too.")
-    level, positive = ensemble._levels_of(rows, labels)
+    rows = rows_for_last_step(model, X)
+    level, positive = ensemble._levels_of(rows, y)
     if positive.all() or not positive.any():
-        raise ValueError(f"y must hold both classes {classes!r}, got {labels.tolist()[0]!r} only.")
+        classes = ensemble.classes_.tolist()
+        raise ValueError(f"y must hold both classes {classes!r}, got {np.unique(y)[0]!r} only.")
     proba = ensemble.predict_proba(rows)[:, ensemble._plus]
     given, trained, recognised = training_records(ensemble, rows, positive)
     # The threshold of jackknife+ differs from record to record: levels do not decide.
@@ -94,7 +88,7 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
     known = np.flatnonzero(~np.isnan(proba) & ~np.isnan(level))
     proba = proba[known]
     called = proba >= ensemble.proba_threshold_
-    rows = rows if len(known) == len(labels) else take_rows(rows, known)
+    rows = rows if len(known) == len(positive) else take_rows(rows, known)
     return Records(
         rows, positive[known], proba, level[known], called, known, len(given), out_of_bag
     )
@@ -103,11 +97,10 @@ def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
 def training_records(
     ensemble: Any, rows: Any, positive: Bools
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], bool]:
-    """Places of the training records among those given, and among the training records.
+    """Find training records: places among those given and in training, and if all were compared.
 
     A record is recognised by its label and by its mean score over the bags that left it out, which
-    no other record shares to ten digits. The last value tells whether all were compared: of very
-    many records only a few are, and of little bootstraps none.
+    no other record shares to ten digits.
     """
     if getattr(ensemble, "oob_records_", None) is not None:
         # Little bootstraps do not store which records they were fitted on.

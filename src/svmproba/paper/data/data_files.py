@@ -43,11 +43,10 @@ def find_file(
     *,
     download: bool = True,
 ) -> Path:
-    """Find a file and verify it by the digest of its content.
+    """Find a file and verify it by the digest of its content, or fetch it into the user's cache.
 
-    It is looked for in `data_dir`, in the folder that the environment variable ``SVMPROBA_DATA``
-    names, and in the user's cache; then it is fetched into the cache. A file of another content is
-    a ValueError; one that is nowhere is a FileNotFoundError that names the folders.
+    `data_dir` comes first, then the folder of the environment variable ``SVMPROBA_DATA``, then the
+    cache.
     """
     named = [Path(folder) for folder in (data_dir, os.environ.get("SVMPROBA_DATA")) if folder]
     for folder in named:

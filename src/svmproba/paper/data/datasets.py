@@ -220,10 +220,8 @@ def load_dataset(
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Load a data set of the paper: attributes before any encoding, and labels 0 and 1.
 
-    The name is a key of ``DATASETS``: the paper's names, and ``"heart-full"`` for all 75 attributes
-    of heart, which hold the target (``"heart"`` has the 13 in common use). `data_dir` is looked
-    into before the folder of the environment variable ``SVMPROBA_DATA`` and the user's cache, into
-    which a file is downloaded. ``"wisconsin"`` comes from scikit-learn where no folder has it.
+    The name is a key of ``DATASETS``. `data_dir` is looked into first, see `find_file`;
+    ``"wisconsin"`` comes from scikit-learn where no folder has it.
     """
     if name not in DATASETS:
         raise ValueError(f"name must be one of {', '.join(DATASETS)}; got {name!r}")

@@ -30,9 +30,8 @@ def fetch(
 ) -> bytes:
     """Fetch a file, continuing where a connection broke. Nothing is written to the disk.
 
-    A connection counts as broken after `timeout` seconds without data; `limit` seconds are for
-    everything together. After so many consecutive attempts without new data it gives up; every
-    pause between them is twice as long as the one before.
+    A connection is broken after `timeout` seconds without data, `limit` seconds are for all
+    together; so many attempts without new data end it, with pauses that double.
     """
     deadline = time.monotonic() + limit
     got, mark, failed = bytearray(), None, 0

@@ -62,11 +62,7 @@ def recode_productivity(raw: bytes) -> bytes:
 
 
 def recode_leukemia(train: bytes, independent: bytes, actual: bytes) -> bytes:
-    """Turn genes into columns and samples into rows, 1 to 72, with their class.
-
-    `train` and `independent` have one line for each gene: description, accession number, then value
-    and call of every sample; `actual` has one line for each sample: number and class.
-    """
+    """Turn genes into columns and samples into rows, 1 to 72, with their class."""
     classes = {int(row[0]): row[1] for row in list(_lines(actual))[1:]}
     genes: list[str] = []
     samples: dict[int, list[str]] = {}

@@ -87,7 +87,7 @@ class Material:
                 n_jobs=self.n_jobs,
             )
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of few bags: the plan's own cells tell of them
+                warnings.simplefilter("ignore")  # of few bags: the cells of the plan have them
                 model.fit(rows, y[part.train])
             self._fits[dataset] = model, preprocessor.transform(X.iloc[part.test]), y[part.test]
         return self._fits[dataset]
@@ -159,12 +159,12 @@ def _figure6(material: Material) -> Figure:
     model, rows, y = material.held_out("churn")
     moved = model.with_rate(tpr=RATE)
     scores = best_theta_scores(model, rows)
-    # Churned customers whom the moved threshold wins; most members agree on churn, so the least
-    # agreed.
+    # Churned customers whom the moved threshold alone detects; on most of churn the members agree,
+    # so those on whom they agree least.
     before, after = ((scores > threshold).mean(axis=0) for threshold in (0.0, moved.threshold_))
     won = np.flatnonzero((y == 1) & (before < 0.5) & (after > 0.5))
     if len(won) < 2:
-        raise NotAtHand("two churned customers whom a moved threshold wins")
+        raise NotAtHand("two churned customers whom the moved threshold alone detects")
     chosen = won[np.argsort(-scores[:, won].std(axis=0), kind="stable")[:2]]
     names = ("One churned customer", "Another")
     panels = {name: scores[:, k] for name, k in zip(names, chosen, strict=True)}

@@ -96,7 +96,7 @@ def moved_thresholds(scores: dict[str, Floats], threshold: float) -> Figure:
 
 
 def errors_by_target(table: ComparedTable, title: str) -> Figure:
-    """Draw table 3 or 4: the error of a class against the wanted rate (figures 7 and 8)."""
+    """Draw table 3 or 4: the error of a class against the requested rate (figures 7 and 8)."""
     names = list(dict.fromkeys(row.dataset for row in table.rows))
     n_columns = min(5, len(names))
     n_lines = -(-len(names) // n_columns)
@@ -120,7 +120,7 @@ def errors_by_target(table: ComparedTable, title: str) -> Figure:
         ax.set_ylabel("MSE")
     for k in range(n_columns):
         shown = [ax for line, ax in enumerate(axes[:, k]) if line * n_columns + k < len(names)]
-        shown[-1].set_xlabel("wanted TPR")
+        shown[-1].set_xlabel("requested TPR")
         shown[-1].tick_params(labelbottom=True)
     entries_of = (ax.get_legend_handles_labels() for ax in axes.flat)
     keys = {text: key for keys, texts in entries_of for key, text in zip(keys, texts, strict=True)}
