@@ -154,6 +154,10 @@ def test_estimators_guarantee_recalls_by_group(four_classes, kind):
         else len(set(model.held_out_ // 2) & set(np.flatnonzero(y == 1)))
     )
     assert f"70 % of class 1 ({n_judges} groups)" in model.guarantee_
+    with pytest.raises(ValueError, match="at least 230 groups with samples of class 1, got"):
+        model.with_rate(recall={1: 0.99}, guarantee="oob")
+    with pytest.raises(ValueError, match=r"of class [12], one of each group, are called rightly"):
+        model.with_rate(recall={1: 0.9, 2: 0.9}, guarantee="oob", confidence=0.999)
     with pytest.raises(ValueError, match="subsampling must be 'single' with more than two classes"):
         model.set_params(subsampling="repeated").fit(X, y, groups=groups // 4)
 

@@ -89,6 +89,8 @@ def with_recalls(
         found = _neutral(ensemble)
         confidence = None if target.guarantee is None else target.confidence
         options: dict[str, Any] = {"exceed": target.exceed, "confidence": confidence}
+        if judges.groups is not None:
+            options["groups"] = judges.groups[judges.label == place]
         name = f"of class {labels[place]!r}"
         found[place] = _needed(ensemble, judges, place, rate, found, n_jobs, name=name, **options)
     elif target.guarantee is None:
@@ -244,11 +246,12 @@ def _tested(
     if proven is None:
         worst = max(p_values, key=lambda k: p_values[k])
         needed = samples_needed(target.rates[worst], target.confidence)
+        each = "" if judges.groups is None else ", one of each group,"
         raise ValueError(
             f"The recalls of {len(p_values)} classes cannot be guaranteed together with confidence "
             f"{target.confidence:g}: {hits[worst]} of {sizes[worst]} samples of class "
-            f"{labels[worst]!r} are called rightly at the strictest thresholds that were found, "
-            f"for a recall of {target.rates[worst]:g} (at least {needed} are needed)."
+            f"{labels[worst]!r}{each} are called rightly at the strictest thresholds that were "
+            f"found, for a recall of {target.rates[worst]:g} (at least {needed} are needed)."
         )
     return proven
 
