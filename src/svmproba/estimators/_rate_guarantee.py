@@ -73,7 +73,7 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         `predict` needs no `by`. False: a threshold for each, for labels that do not overlap.
     subsampling : {"single", "repeated"}, default="single"
         How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values of
-        all such draws, which are more cautious.
+        all such draws, which are more cautious and take two classes.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Scores to compare with the threshold. ``"auto"``: the first of the two that there is.
     {pos_label}
