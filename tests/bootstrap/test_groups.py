@@ -103,6 +103,12 @@ def test_sentence_says_which_rate(kind, subsampling):
     assert "31 " in said
 
 
+def test_sentence_of_groups_in_subgroups():
+    subgroups = {"f": 30, "m": 40}
+    said = state_guarantee("oob", "tpr", 0.9, 0.95, 70, subgroups=subgroups, subsampling="single")
+    assert ", whatever the size of the group, in each of 2 subgroups at the same time; this" in said
+
+
 def test_sentence_of_subgroups():
     said = state_guarantee("split", "tpr", 0.9, 0.95, 70, "ill", subgroups={"f": 30, "m": 40})
     assert said.startswith(

@@ -65,6 +65,15 @@ def test_only_the_subgroups_that_are_too_small_are_named():
     assert "negative samples" in str(error.value)
 
 
+def test_a_few_of_many_small_subgroups_are_named():
+    each = Subgroups(np.arange(40), np.arange(40)[:, None] == np.arange(N) // (N // 40), False)
+    with pytest.raises(
+        ValueError, match=r"4 has \d+ and \d+ others have fewer, too: join"
+    ) as error:
+        thresholds(each, rate=0.99, confidence=0.9)
+    assert len(str(error.value)) < 400
+
+
 def test_groups_count_once():
     groups = np.arange(N) // 30
     with pytest.raises(ValueError, match="31 groups with positive samples in each, and 'female'"):

@@ -25,7 +25,7 @@ from svmproba import (
     load,
     save,
 )
-from svmproba.persistence import _rules
+from svmproba.persistence import _member_rules, _rules
 from svmproba.persistence._archive import Refused
 from svmproba.persistence._codec import decode
 from svmproba.persistence._names import TUPLES, parameters
@@ -432,4 +432,4 @@ def test_kernels_that_do_not_exist(files):
 def test_thetas_that_the_maps_cannot_share(files):
     members = load(files("auto")).ensemble_.members
     with pytest.raises(Refused, match="2 maps for 3 theta"):
-        _rules.members(members, {"theta": 3, "bags": 12, "features": 3})
+        _member_rules.members(members, {"theta": 3, "bags": 12, "features": 3})

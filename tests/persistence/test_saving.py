@@ -22,6 +22,8 @@ import svmproba
 from svmproba import (
     BootstrapSVC,
     ModelFileError,
+    RateFeatureSelector,
+    RateGuarantee,
     load,
     read_about,
     save,
@@ -81,7 +83,7 @@ class Doubler(TransformerMixin, BaseEstimator):
     ("model", "error", "message"),
     [
         (BootstrapSVC(), NotFittedError, "not fitted"),
-        (LogisticRegression(), TypeError, "estimator of svmproba"),
+        (LogisticRegression(), TypeError, "must be one of BootstrapSVC, .*got LogisticRegression"),
         (
             Pipeline([("one", StandardScaler()), ("two", LogisticRegression())]),
             TypeError,
@@ -128,3 +130,19 @@ def test_search_is_told_what_to_save(path):
     with pytest.raises(TypeError, match="best_estimator_"):
         save(search, path)
     save(search.best_estimator_, path)
+
+
+@pytest.mark.parametrize("in_pipeline", [False, True])
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        (RateGuarantee(BootstrapSVC(**SMALL), tpr=0.5), "use joblib.dump, or with_rate"),
+        (RateFeatureSelector(), "Save a Pipeline of it and a classifier"),
+        (StandardScaler(), r"StandardScaler\.$"),
+    ],
+)
+def test_what_cannot_be_saved_alone_is_told_what_to_do(model, advice, in_pipeline, path):
+    fitted = (make_pipeline(StandardScaler(), model) if in_pipeline else model).fit(X, y)
+    with pytest.raises(TypeError, match=f"SelectedBootstrapSVC, or a Pipeline that .*{advice}"):
+        save(fitted, path)
+    assert not path.exists()

@@ -207,6 +207,8 @@ def state_guarantee(
     number, each, listed = f"{n} ", "", ""
     if subgroups is not None:
         number, each = "", f" in each of {len(subgroups)} subgroups at the same time"
+        if subsampling is not None and kind is not None:
+            each = f",{each}"
         listed = f" ({', '.join(f'{count} of {name!r}' for name, count in subgroups.items())})"
     if kind is None:
         return (

@@ -11,6 +11,9 @@ from svmproba._types import Bools, Floats
 from svmproba.bootstrap.guarantee import samples_needed
 from svmproba.bootstrap.threshold import threshold_for_rate
 
+#: Most subgroups that an error names.
+_LISTED = 5
+
 
 class Subgroups(NamedTuple):
     """Subgroups of n samples."""
@@ -102,10 +105,13 @@ def subgroup_thresholds(
         unit = f"{'positive' if sign > 0 else 'negative'} samples"
         unit = unit if groups is None or confidence is None else f"groups with {unit}"
         short = [f"{name!r} has {n}" for name, n in zip(names, sizes, strict=True) if n < needed]
+        listed = ", ".join(short[:_LISTED])
+        if len(short) > _LISTED:
+            listed += f" and {len(short) - _LISTED} others have fewer, too"
         sure = "" if confidence is None else f", with confidence {confidence:g} for all of them,"
         raise ValueError(
             f"A rate of {rate:g} in each of {K} subgroups{sure} needs at least {needed} {unit} in "
-            f"each, and {', '.join(short)}: join such subgroups to others, lower the rate or the "
+            f"each, and {listed}: join such subgroups to others, lower the rate or the "
             f"confidence, or give more samples."
         )
     thresholds = np.array(

@@ -38,6 +38,8 @@ from svmproba.cli.input.tables import Chunk, TableFile, read_whole, shorten
 
 #: More columns than this are counted; only those left out are listed.
 COLUMNS_LISTED = 40
+#: Groups below which a column of groups is likely to be one of subgroups.
+FEW_GROUPS = 10
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,12 @@ def load_task(
         raise InputError(f"--by needs two classes, {labels.in_words(target)}")
     codes = None
     if groups is not None:
-        codes = np.unique(read_words(whole, groups, "--groups", rows), return_inverse=True)[1]
+        words, codes = np.unique(read_words(whole, groups, "--groups", rows), return_inverse=True)
+        if len(words) < FEW_GROUPS:
+            messages.warn(
+                f"column {groups!r} has {len(words)} groups only, and bags draw whole groups; --by "
+                f"is for the rates of subgroups"
+            )
     held_out = _hold_out(labels, held_out_share, codes, judges, seed)
     kept = np.setdiff1d(np.arange(len(labels.y)), held_out)
     plan = plan_columns(

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from svmproba._types import Floats
-from svmproba.bootstrap.fitting.bags import draw_held_out, draw_held_out_groups
+from svmproba._types import Bools, Floats
+from svmproba.estimators._held_out import RESPONSES, fit_part, folds_of, hold_back, scores_of
 from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.ensemble.rates import Target, check_target, decide_rate, state_target
 from svmproba.estimators.input.groups import check_groups, places_of_labels, subgroups_for
-from svmproba.estimators.input.parameters import as_generator, check_number, check_option
+from svmproba.estimators.input.parameters import (
+    as_generator,
+    check_number,
+    check_option,
+    stores_parameters,
+)
 from svmproba.estimators.input.samples import take_rows
 from svmproba.estimators.input.training_set import (
     check_binary,
     encode_two_classes,
     place_of_interest,
 )
-
-RESPONSES = ("auto", "predict_proba", "decision_function")
 
 
 def _estimator_has(name: str) -> Any:
@@ -58,11 +61,11 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Confidence of the guarantee.
     cv : None, "prefit", int, splitter or iterable, default=None
         Where the scores come from. None: a share `calibration_size` of either class is held back
-        from the fit. ``"prefit"``: `estimator` is fitted, and X and y of `fit` had no part in that;
-        a :class:`~sklearn.frozen.FrozenEstimator` is taken so in any case. Otherwise by
-        cross-fitting: every sample is scored by a classifier that was fitted to the other folds,
-        and the one in use is fitted to all samples. The guarantee is then approximate, since the
-        scores are not those of the classifier in use.
+        from the fit. ``"prefit"``, and always with a :class:`~sklearn.frozen.FrozenEstimator`:
+        `estimator` is fitted, and the samples given to `fit` must not be those it was fitted to.
+        Otherwise by cross-fitting: every sample is scored by a classifier that was fitted to the
+        other folds, and the one in use is fitted to all samples. The guarantee is then approximate,
+        since the scores are not those of the classifier in use.
     calibration_size : float, default=0.3
         Share of either class held back; with groups, of the groups.
     common_threshold : bool, default=True
@@ -70,7 +73,7 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         `predict` needs no `by`. False: a threshold for each, for labels that do not overlap.
     subsampling : {"single", "repeated"}, default="single"
         How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values of
-        all such draws, which do not hang on one draw and are more cautious.
+        all such draws, which are more cautious and take two classes.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Scores to compare with the threshold. ``"auto"``: the first of the two that there is.
     {pos_label}
@@ -117,6 +120,7 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     array([337, 232])
     """
 
+    @stores_parameters
     def __init__(
         self,
         estimator: Any,
@@ -131,18 +135,7 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         response_method: str = "auto",
         pos_label: Any = None,
         random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.tpr = tpr
-        self.tnr = tnr
-        self.confidence = confidence
-        self.cv = cv
-        self.calibration_size = calibration_size
-        self.common_threshold = common_threshold
-        self.subsampling = subsampling
-        self.response_method = response_method
-        self.pos_label = pos_label
-        self.random_state = random_state
+    ) -> None: ...
 
     def fit(
         self,
@@ -193,10 +186,8 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             classes, plus = encode_two_classes(labels, self.pos_label)
             positive = labels == classes[plus]
-            if self.cv is None:
-                scores = self._hold_out(X, y, positive, codes, params, target)
-            else:
-                scores = self._cross_fit(X, y, positive, codes, params)
+            scores = self._fit_and_score(X, y, positive, codes, params, target)
+            if self.cv is not None:
                 target = target._replace(guarantee="cross-fit")
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
@@ -301,59 +292,29 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
 
-    def _hold_out(
-        self, X: Any, y: Any, positive: Any, codes: Any, params: Any, target: Target
+    def _fit_and_score(
+        self, X: Any, y: Any, positive: Bools, codes: Any, params: Any, target: Target
     ) -> Floats:
-        """Scores of the samples that are held back, NaN for those that are fitted."""
+        """Fit the classifier; score samples by one that was not fitted to them, NaN for others."""
         rng = as_generator(self.random_state)
-        if codes is None:
-            held = draw_held_out(positive, self.calibration_size, rng)
+        scored: Iterable[tuple[Any, NDArray[np.intp]]]
+        if self.cv is None:
+            judged, size = positive == (target.sign > 0), self.calibration_size
+            kept, self.held_out_ = hold_back(positive, judged, codes, size, rng)
+            self._settle(fit_part(self.estimator, X, y, kept, params))
+            scored = [(self.estimator_, self.held_out_)]
         else:
-            of_class = positive == (target.sign > 0)
-            held = draw_held_out_groups(codes, of_class, self.calibration_size, rng)
-        kept = np.setdiff1d(np.arange(len(positive)), held)
-        self.held_out_ = held
-        self._settle(self._fit_part(X, y, kept, params))
+            self._settle(fit_part(self.estimator, X, y, np.arange(len(positive)), params))
+            folds = folds_of(self.cv, positive, codes, rng)
+            scored = ((fit_part(self.estimator, X, y, kept, params), held) for kept, held in folds)
         scores = np.full(len(positive), np.nan)
-        if len(held):
-            scores[held] = self._scores(self.estimator_, take_rows(X, held))
+        for fitted, held in scored:
+            if len(held):
+                scores[held] = self._scores(fitted, take_rows(X, held))
         return scores
-
-    def _cross_fit(self, X: Any, y: Any, positive: Any, codes: Any, params: Any) -> Floats:
-        """Scores of every sample by a classifier of the other folds."""
-        self._settle(self._fit_part(X, y, np.arange(len(positive)), params))
-        splitter = check_cv(self.cv, positive, classifier=True)
-        if isinstance(splitter, StratifiedKFold) and not splitter.shuffle:
-            seed = int(as_generator(self.random_state).integers(2**31))
-            kind = StratifiedKFold if codes is None else StratifiedGroupKFold
-            splitter = kind(splitter.get_n_splits(), shuffle=True, random_state=seed)
-        scores = np.full(len(positive), np.nan)
-        for kept, held in splitter.split(np.zeros(len(positive)), positive, codes):
-            fitted = self._fit_part(X, y, kept, params)
-            scores[held] = self._scores(fitted, take_rows(X, held))
-        return scores
-
-    def _fit_part(self, X: Any, y: Any, places: NDArray[np.intp], params: dict[str, Any]) -> Any:
-        n = len(y)
-        part = {
-            name: take_rows(value, places) if np.ndim(value) and len(value) == n else value
-            for name, value in params.items()
-        }
-        return clone(self.estimator).fit(take_rows(X, places), take_rows(y, places), **part)
 
     def _scores(self, estimator: Any, X: Any) -> Floats:
-        """Score of every sample, larger for the class of interest."""
-        names = RESPONSES[1:] if self.response_method == "auto" else (self.response_method,)
-        name = next((name for name in names if hasattr(estimator, name)), None)
-        if name is None:
-            raise TypeError(
-                f"estimator must have {' or '.join(names)}, got {type(self.estimator).__name__}, "
-                f"which has not."
-            )
-        found = np.asarray(getattr(estimator, name)(X), dtype=np.float64)
-        if found.ndim == 2:
-            return found[:, self._plus]
-        return found if self._plus else -found
+        return scores_of(estimator, X, self.response_method, self._plus)
 
     def _route(self, params: dict[str, Any], groups: Any, by: Any) -> dict[str, Any]:
         """Arguments of the fit of the classifier, by metadata routing where that is enabled."""

@@ -17,7 +17,6 @@ from svmproba.estimators.classes.targets import (
     ClassTarget,
     check_class_target,
     rates_of_two,
-    refuse_guarantee_of_groups,
     refuse_rates_of_two,
 )
 from svmproba.estimators.ensemble.rates import Target, check_target
@@ -79,7 +78,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         Confidence of ``"split"`` and ``"oob"``.
     subsampling : {"single", "repeated"}, default="single"
         How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values of
-        all such draws, which do not hang on one draw and are more cautious.
+        all such draws, which are more cautious and take two classes.
     calibration_size : float, default=0.3
         Share of either class held back with ``guarantee="split"``; with groups, of the groups.
     {Cs, kernel/ensemble, gammas/ensemble, degree, coef0, n_bootstraps, epsilon, reliability}
@@ -202,8 +201,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             judges = take_rows(X, present), take_rows(y, present), None
         self._fit(kept_X, kept_y, kept_weight, kept_groups)
         if self._several is not None:
-            refuse_guarantee_of_groups(self._several, self.guarantee, groups)
-            self.ensemble_ = self._at_recalls(self._class_target(), *judges[:2])
+            self.ensemble_ = self._at_recalls(self._class_target(), *judges)
             return self
         self.ensemble_ = self._at_rate(self._target_of_two(), *judges)
         if not self._is_calibrated():
@@ -264,6 +262,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             guarantee=self.guarantee,
             confidence=self.confidence,
             new_samples=self.guarantee == "split",
+            subsampling=self.subsampling,
             name="target_recall",
         )
 

@@ -34,6 +34,12 @@ from svmproba.persistence._onnx_export import to_onnx
 __all__ = ["ModelFileError", "load", "read_about", "save", "to_onnx"]
 
 FilePath = str | os.PathLike[str]
+#: What to do with estimators that no file may hold alone.
+_INSTEAD = {
+    "RateFeatureSelector": " Save a Pipeline of it and a classifier.",
+    "RateGuarantee": " Its classifier may be of any package: use joblib.dump, or with_rate of an "
+    "ensemble of svmproba, whose file keeps the guarantee.",
+}
 
 
 def save(model: Any, path: FilePath, *, about: Any = None, overwrite: bool = True) -> None:
@@ -50,7 +56,7 @@ def save(model: Any, path: FilePath, *, about: Any = None, overwrite: bool = Tru
         other steps may be a :class:`RateFeatureSelector` or come from scikit-learn's modules
         compose, decomposition, feature_selection, impute, kernel_approximation, preprocessing and
         random_projection, as long as they hold no trees and no functions other than numpy's
-        element-wise ones.
+        element-wise ones. A :class:`RateGuarantee` is refused, since its classifier may be any.
     path : str or path-like
         The file; its name usually ends in ``.svmproba``.
     about : JSON-serialisable, optional
@@ -191,10 +197,10 @@ def _check_model(model: Any) -> None:
     while isinstance(final, Pipeline):
         final = final.steps[-1][1]
     if type(final) not in MODELS.values():
+        ending = "" if final is model else f" that ends in {type(final).__name__}"
+        advice = " Save its best_estimator_." if hasattr(model, "best_estimator_") else ""
         raise TypeError(
-            f"model must be an estimator of svmproba or a Pipeline that ends in one, got "
-            f"{type(model).__name__}"
-            + (f" that ends in {type(final).__name__}." if final is not model else ".")
-            + (" Save its best_estimator_." if hasattr(model, "best_estimator_") else "")
+            f"model must be one of {', '.join(MODELS)}, or a Pipeline that ends in one, got "
+            f"{type(model).__name__}{ending}.{_INSTEAD.get(type(final).__name__, advice)}"
         )
     check_is_fitted(final, "intercept_")

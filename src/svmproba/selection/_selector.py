@@ -23,6 +23,7 @@ from svmproba.estimators.input.parameters import (
     check_integer,
     check_number,
     check_option,
+    stores_parameters,
 )
 from svmproba.estimators.input.samples import check_sizes
 from svmproba.estimators.input.training_set import check_binary, encode_two_classes
@@ -139,6 +140,7 @@ class RateFeatureSelector(SelectorMixin, DocLinkMixin, BaseEstimator):
     (569, 2)
     """
 
+    @stores_parameters
     def __init__(
         self,
         min_tpr: float = 0.5,
@@ -154,19 +156,7 @@ class RateFeatureSelector(SelectorMixin, DocLinkMixin, BaseEstimator):
         pos_label: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.min_tpr = min_tpr
-        self.min_tnr = min_tnr
-        self.costs = costs
-        self.groups_of_columns = groups_of_columns
-        self.confidence = confidence
-        self.max_weight = max_weight
-        self.solver = solver
-        self.time_limit = time_limit
-        self.n_bootstraps = n_bootstraps
-        self.pos_label = pos_label
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    ) -> None: ...
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> RateFeatureSelector:
         """Choose the columns.

@@ -94,6 +94,16 @@ def test_bad_columns(visits, fit, tmp_path, options, message):
     assert re.search(message, done.stderr)
 
 
+def test_a_few_groups_are_told_of_subgroups(visits, fit, tmp_path):
+    told = "column 'sex' has 2 groups only, and bags draw whole groups; --by is for the rates of"
+    done = fit(visits, tmp_path / "m.svmproba", "--groups", "sex", target="ill")
+    assert told in done.stderr
+    assert (
+        "groups only"
+        not in fit(visits, tmp_path / "n.svmproba", "--groups", "patient", target="ill").stderr
+    )
+
+
 def test_empty_cells(visits, fit, tmp_path):
     frame = pd.read_csv(visits)
     frame.loc[3, "patient"] = None

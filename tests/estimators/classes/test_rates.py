@@ -120,6 +120,48 @@ def test_split_and_oob_guarantees(four_classes, model, calibrated):
         model.with_rate(recall={0: 0.9, 3: 0.9}, guarantee="oob", confidence=0.999)
 
 
+@pytest.mark.parametrize("kind", ["votes", "calibrated"])
+@pytest.mark.parametrize("recall", [{1: 0.6}, {0: 0.6, 1: 0.6}])
+def test_groups_judge_by_one_sample_each(four_classes, model, calibrated, kind, recall):
+    X, y = four_classes
+    one = model if kind == "votes" else calibrated
+    # Copies of a sample are a group: which of them judges makes no difference, and none is new.
+    copied, groups = np.repeat(np.arange(len(y)), 3), np.repeat(np.arange(len(y)), 3)
+    rng = np.random.default_rng(0)
+    some = rng.permutation(len(copied))
+    options = {"recall": recall, "guarantee": "split"}
+    alone = one.with_rate(X=X, y=y, **options)
+    grouped = one.with_rate(X=X[copied[some]], y=y[copied[some]], groups=groups[some], **options)
+    assert_allclose(grouped.class_shifts_, alone.class_shifts_)
+    assert_allclose(grouped.class_factors_, alone.class_factors_)
+    assert "future group" in grouped.guarantee_
+    assert ", by one sample drawn from each" in grouped.guarantee_
+    assert f"{(y == 1).sum()} groups" in grouped.guarantee_
+    free = one.with_rate(recall=recall, X=X, y=y, groups=np.arange(len(y)) % 9)
+    assert_allclose(free.class_factors_, one.with_rate(recall=recall, X=X, y=y).class_factors_)
+
+
+@pytest.mark.parametrize("kind", ["split", "oob"])
+def test_estimators_guarantee_recalls_by_group(four_classes, kind):
+    X, y = four_classes
+    groups = 2 * np.arange(len(y)) + 100  # all different
+    params = {"target_recall": {1: 0.7, 2: 0.6}, "guarantee": kind, "random_state": 0}
+    model = ThresholdBootstrapSVC(**params, calibration_size=0.5, n_bootstraps=30)
+    model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2), groups=np.repeat(groups, 2))
+    n_judges = (
+        np.sum(y == 1)
+        if kind == "oob"
+        else len(set(model.held_out_ // 2) & set(np.flatnonzero(y == 1)))
+    )
+    assert f"70 % of class 1 ({n_judges} groups)" in model.guarantee_
+    with pytest.raises(ValueError, match="at least 230 groups with samples of class 1, got"):
+        model.with_rate(recall={1: 0.99}, guarantee="oob")
+    with pytest.raises(ValueError, match=r"of class [12], one of each group, are called rightly"):
+        model.with_rate(recall={1: 0.9, 2: 0.9}, guarantee="oob", confidence=0.999)
+    with pytest.raises(ValueError, match="subsampling must be 'single' with more than two classes"):
+        model.set_params(subsampling="repeated").fit(X, y, groups=groups // 4)
+
+
 def test_a_class_that_nobody_judges_is_named(four_classes, model, calibrated):
     X, y = four_classes
     some = y != 1
@@ -170,6 +212,7 @@ def test_a_recall_of_one_of_two_classes_is_its_rate(iris):
         ({"recall": {1: 0.9}, "per_theta": True}, "per_theta=True needs two classes"),
         ({"recall": {1: 0.9}, "guarantee": "jackknife+"}, "must be one of None, 'split', 'oob'"),
         ({"recall": {1: 0.9}, "guarantee": "split"}, "needs samples that had no part"),
+        ({"recall": {1: 0.9}, "by": [0, 1]}, "by needs two classes, got 4: fit one of them"),
     ],
 )
 def test_bad_wishes(model, wishes, message):

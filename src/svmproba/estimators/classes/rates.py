@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +14,8 @@ from svmproba._types import Floats
 from svmproba.bootstrap.classes.calls import calls_of, mix_call_shares
 from svmproba.bootstrap.classes.fitted import FittedClasses, called_classes
 from svmproba.bootstrap.classes.levels import profile_class
-from svmproba.bootstrap.guarantee import samples_needed, state_guarantee
+from svmproba.bootstrap.groups import one_of_each
+from svmproba.bootstrap.guarantee import HOW_OF_GROUPS, samples_needed, state_guarantee
 from svmproba.bootstrap.summaries.profile import N_PILOTS, thresholds_among
 from svmproba.bootstrap.threshold import (
     CLEARANCE,
@@ -40,22 +42,28 @@ class Judges(NamedTuple):
     label: NDArray[np.int64]  # (n,)
     counts: NDArray[np.uint8] | None  # (n_bootstraps, n); None: all bags count
     proba: Floats  # (n, n_classes), where calibrated
+    groups: NDArray[np.int64] | None = None  # (n,), of samples that belong together
 
 
 def training_judges(ensemble: FittedClasses) -> Judges:
     """Let the training samples decide, out of bag."""
     chosen: Any = slice(None) if ensemble.present is None else ensemble.present
     counts, P = ensemble.counts[:, chosen], ensemble.oob_proba[chosen]
-    return Judges(ensemble.X, ensemble.label[chosen], counts, P)
+    groups = None if ensemble.groups is None else ensemble.groups[chosen]
+    return Judges(ensemble.X, ensemble.label[chosen], counts, P, groups)
 
 
 def new_judges(
-    ensemble: FittedClasses, rows: Rows, label: NDArray[np.int64], n_jobs: int | None
+    ensemble: FittedClasses,
+    rows: Rows,
+    label: NDArray[np.int64],
+    n_jobs: int | None,
+    groups: NDArray[np.int64] | None = None,
 ) -> Judges:
     """Let new samples decide."""
     unused = np.empty((rows.shape[0], 0))  # votes are counted where they are needed
     P = class_proba(ensemble, rows, n_jobs) if ensemble.is_calibrated else unused
-    return Judges(rows, label, None, P)
+    return Judges(rows, label, None, P, groups)
 
 
 def with_recalls(
@@ -73,11 +81,16 @@ def with_recalls(
             f"The samples that decide on recalls must have every class that is named; there is "
             f"none of class {', '.join(absent)}."
         )
+    grouped = target.guarantee is not None and judges.groups is not None
+    if grouped:
+        judges = _one_of_each_group(judges, target.rates)
     if len(target.rates) == 1:
         ((place, rate),) = target.rates.items()
         found = _neutral(ensemble)
         confidence = None if target.guarantee is None else target.confidence
         options: dict[str, Any] = {"exceed": target.exceed, "confidence": confidence}
+        if judges.groups is not None:
+            options["groups"] = judges.groups[judges.label == place]
         name = f"of class {labels[place]!r}"
         found[place] = _needed(ensemble, judges, place, rate, found, n_jobs, name=name, **options)
     elif target.guarantee is None:
@@ -85,7 +98,8 @@ def with_recalls(
     else:
         found = _tested(ensemble, target, judges, labels, n_jobs)
     sizes = {labels[place]: int(np.sum(judges.label == place)) for place in target.rates}
-    stated = _state(target, {labels[k]: rate for k, rate in target.rates.items()}, sizes)
+    rates = {labels[k]: rate for k, rate in target.rates.items()}
+    stated = _state(target, rates, sizes, "single" if grouped else None)
     decided = replace(ensemble, costs=None, guarantee=stated)
     if ensemble.is_calibrated:
         return replace(decided, factors=found)
@@ -141,7 +155,18 @@ def levels_of(
 
 def _some(judges: Judges, chosen: NDArray[np.bool_]) -> Judges:
     counts = None if judges.counts is None else judges.counts[:, chosen]
-    return Judges(judges.rows[chosen], judges.label[chosen], counts, judges.proba[chosen])
+    groups = None if judges.groups is None else judges.groups[chosen]
+    return Judges(judges.rows[chosen], judges.label[chosen], counts, judges.proba[chosen], groups)
+
+
+def _one_of_each_group(judges: Judges, places: Iterable[int]) -> Judges:
+    """Keep one sample of each class named from each group: these are independent."""
+    assert judges.groups is not None
+    kept = np.zeros(len(judges.label), dtype=bool)
+    for place in places:
+        of_class = np.flatnonzero(judges.label == place)
+        kept[of_class[one_of_each(judges.groups[of_class])]] = True
+    return _some(judges, kept)
 
 
 def _search(
@@ -218,11 +243,12 @@ def _tested(
     if proven is None:
         worst = max(p_values, key=lambda k: p_values[k])
         needed = samples_needed(target.rates[worst], target.confidence)
+        each = "" if judges.groups is None else ", one of each group,"
         raise ValueError(
             f"The recalls of {len(p_values)} classes cannot be guaranteed together with confidence "
             f"{target.confidence:g}: {hits[worst]} of {sizes[worst]} samples of class "
-            f"{labels[worst]!r} are called rightly at the strictest thresholds that were found, "
-            f"for a recall of {target.rates[worst]:g} (at least {needed} samples are needed)."
+            f"{labels[worst]!r}{each} are called rightly at the strictest thresholds that were "
+            f"found, for a recall of {target.rates[worst]:g} (at least {needed} are needed)."
         )
     return proven
 
@@ -255,14 +281,21 @@ def _probabilities(
     return mix_call_shares(shares, ensemble.weights)
 
 
-def _state(target: ClassTarget, rates: dict[Any, float], sizes: dict[Any, int]) -> str:
-    """Say in one sentence what is guaranteed."""
+def _state(
+    target: ClassTarget, rates: dict[Any, float], sizes: dict[Any, int], subsampling: str | None
+) -> str:
+    """Say in one sentence what is guaranteed; with `subsampling`, the sizes are those of groups."""
     kind, confidence = target.guarantee, target.confidence
     if len(rates) == 1:
         ((label, rate),) = rates.items()
-        return state_guarantee(kind, "tpr", rate, confidence, sizes[label], label)
+        known = (kind, "tpr", rate, confidence, sizes[label], label)
+        return state_guarantee(*known, subsampling=subsampling)
+    judged, future, how = "samples", "all future samples", ""
+    if subsampling is not None:
+        judged, future = "groups", "random samples of random future groups"
+        how = HOW_OF_GROUPS[subsampling]
     named = ", ".join(
-        f"{100 * rate:.6g} % of class {label!r} ({sizes[label]} samples)"
+        f"{100 * rate:.6g} % of class {label!r} ({sizes[label]} {judged})"
         for label, rate in rates.items()
     )
     if kind is None:
@@ -270,15 +303,15 @@ def _state(target: ClassTarget, rates: dict[Any, float], sizes: dict[Any, int]) 
             f"No guarantee: at the thresholds at least {named} of those at hand are recognised; "
             f"the rates among future samples may be higher or lower."
         )
-    sure = f"with confidence {100 * confidence:.6g} %, at least these shares of all future samples"
+    sure = f"with confidence {100 * confidence:.6g} %, at least these shares of {future}"
     source = "held out" if kind == "split" else "judged by the members not trained on them"
     proof = "this is proven from" if kind == "split" else "this is estimated and not proven, from"
     sure = sure if kind == "oob" else sure.capitalize().replace("with", "With", 1)
     start = f"Approximately, {sure}" if kind == "oob" else sure
     return (
         f"{start} will be recognised, all at once: {named}; {proof} the samples of these classes "
-        f"that were {source}, provided that these and future samples are drawn independently from "
-        f"the same population."
+        f"that were {source}{how}, provided that these and future {judged} are drawn independently "
+        f"from the same population."
     )
 
 

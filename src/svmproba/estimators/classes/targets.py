@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.estimators.input.parameters import check_confidence, check_number
 
 KINDS = (None, "split", "oob")
@@ -30,6 +29,7 @@ def check_class_target(
     guarantee: str | None,
     confidence: float,
     new_samples: bool,
+    subsampling: str = "single",
     name: str = "recall",
 ) -> ClassTarget:
     """Refuse what is out of range or does not go together."""
@@ -46,6 +46,10 @@ def check_class_target(
         raise ValueError(
             f"guarantee must be one of {', '.join(map(repr, KINDS))} with more than two classes, "
             f"got {guarantee!r}."
+        )
+    if subsampling != "single":
+        raise ValueError(
+            f"subsampling must be 'single' with more than two classes, got {subsampling!r}."
         )
     if guarantee == "split" and not new_samples:
         raise ValueError(
@@ -67,17 +71,6 @@ def refuse_rates_of_two(tpr: object, tnr: object, per_theta: bool, prefix: str =
             )
     if per_theta:
         raise ValueError("per_theta=True needs two classes.")
-
-
-def refuse_guarantee_of_groups(
-    ensemble: FittedClasses, guarantee: str | None, groups: object
-) -> None:
-    """Refuse a guarantee from samples that are not independent."""
-    if guarantee is not None and (ensemble.groups is not None or groups is not None):
-        raise ValueError(
-            f"guarantee={guarantee!r} with groups of samples needs two classes, got "
-            f"{len(ensemble.factors)}."
-        )
 
 
 def rates_of_two(

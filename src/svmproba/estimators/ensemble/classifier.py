@@ -28,7 +28,6 @@ from svmproba.estimators.classes.targets import (
     ClassTarget,
     check_class_target,
     rates_of_two,
-    refuse_guarantee_of_groups,
     refuse_rates_of_two,
 )
 from svmproba.estimators.ensemble.calibration import with_calibration
@@ -176,7 +175,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             `predict` needs no `by`. False: a threshold for each, for labels that do not overlap.
         subsampling : {"single", "repeated"}, default="single"
             How groups guarantee a rate: by one sample drawn from each, or by the averaged p-values
-            of all such draws, which do not hang on one draw and are more cautious.
+            of all such draws, which are more cautious and take two classes.
 
         Returns
         -------
@@ -204,11 +203,13 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             raise ValueError("X and y must be given together, or neither.")
         if X is None and groups is not None:
             raise ValueError("groups must be those of X; give those of training samples to fit.")
-        if (several := self._several) is not None:
+        if self._several is not None:
             refuse_rates_of_two(tpr, tnr, per_theta)
             if by is not None:
-                raise ValueError(f"by needs two classes, got {len(self.classes_)}.")
-            refuse_guarantee_of_groups(several, guarantee, groups)
+                raise ValueError(
+                    f"by needs two classes, got {len(self.classes_)}: fit one of them against the "
+                    f"rest."
+                )
             return self._with(
                 self._at_recalls(
                     check_class_target(
@@ -218,9 +219,11 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
                         guarantee=guarantee,
                         confidence=confidence,
                         new_samples=X is not None,
+                        subsampling=subsampling,
                     ),
                     X,
                     y,
+                    groups,
                 )
             )
         tpr, tnr = rates_of_two(tpr, tnr, recall, self.classes_, self._plus)
@@ -251,7 +254,7 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         label = self.classes_.tolist()[place]
         return with_rate(self.ensemble_, target, levels, positive, label, codes, subgroups)
 
-    def _at_recalls(self, target: ClassTarget, X: Any, y: Any) -> FittedClasses:
+    def _at_recalls(self, target: ClassTarget, X: Any, y: Any, groups: Any = None) -> FittedClasses:
         """Ensemble of more than two classes with recalls that the samples `X`, `y` set."""
         several = self._several
         assert several is not None
@@ -259,7 +262,8 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         if X is not None:
             rows, labels = self._check_judges(X, y)
             places = np.searchsorted(self.classes_, labels)
-            judges = new_judges(several, rows, places, self.n_jobs)
+            codes = check_groups(groups, len(labels))
+            judges = new_judges(several, rows, places, self.n_jobs, codes)
         return with_recalls(several, target, judges, self.classes_, self.n_jobs)
 
     def _check_judges(self, X: Any, y: Any) -> tuple[Rows, NDArray[Any]]:
