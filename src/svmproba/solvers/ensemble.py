@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -38,7 +38,7 @@ from svmproba.solvers.newton.lagrangian import DIRECT_WIDTH, new_state
 from svmproba.solvers.problem import Problem, row_reach
 from svmproba.solvers.runtime.devices import resolve_device
 from svmproba.solvers.runtime.tasks import Parcel, in_threads, run_tasks
-from svmproba.solvers.runtime.threads import blas_threads, interruptible
+from svmproba.solvers.runtime.threads import as_done, blas_threads, interruptible
 
 #: Bags a block at most, and scores (samples, values of C, bags): progress is shown between blocks.
 _BLOCK_BAGS, _BLOCK_SCORES = 128, 2**22
@@ -104,18 +104,64 @@ def fit_ensemble(
     Ensemble
         Members that missed ``tol`` are returned with the gap they have.
     """
-    torch_device = resolve_device(device)
-    rows, mean = (rows, None) if isinstance(rows, Gram) else centred(rows)
-    n_threads = effective_n_jobs(n_jobs)
-    task = _make_task(rows, mean, signs, grid, weight, targets, tol, tally, n_threads)
-    n, n_members = len(signs), len(grid) * len(counts)
-    if keep_scores and isinstance(rows, Gram) and 8 * n * n_members <= _KEPT_BYTES:
-        task = task._replace(n_kept=n)
+    part = Part(rows, signs, counts, weight, tally, targets)
+    fixed: dict[str, Any] = {"tol": tol, "n_jobs": n_jobs, "report": report, "device": device}
+    return fit_ensembles([part], grid, **fixed, keep_scores=keep_scores)[0]
+
+
+class Part(NamedTuple):
+    """What one of several ensembles is fitted to, see `fit_ensemble`."""
+
+    rows: Rows | Gram
+    signs: Floats
+    counts: Any
+    weight: Floats | None = None
+    tally: Tally | None = None
+    targets: Floats | None = None
+
+
+def fit_ensembles(
+    parts: Sequence[Part],
+    grid: Floats,
+    *,
+    tol: float = 1e-3,
+    n_jobs: int | None = None,
+    report: Callable[[int], None] | None = None,
+    device: str = "cpu",
+    keep_scores: bool = False,
+) -> list[Ensemble]:
+    """Fit several ensembles of one grid and number of bags, see `fit_ensemble`.
+
+    On a device, those of rows are fitted together.
+    """
+    torch_device, n_threads = resolve_device(device), effective_n_jobs(n_jobs)
     stop = np.zeros(1, np.uint8)
-    if torch_device is not None and _suits_device(task, counts, device):
-        fit = _fit_on_device(task, counts, torch_device, report, stop)
-    else:
-        fit = _fit_in_blocks(task, counts, n_jobs, report, stop)
+    fits: dict[int, Ensemble] = {}
+    together: dict[int, Task] = {}
+    means = {}
+    for k, (rows, signs, counts, weight, tally, targets) in enumerate(parts):
+        rows, means[k] = (rows, None) if isinstance(rows, Gram) else centred(rows)
+        task = _make_task(rows, means[k], signs, grid, weight, targets, tol, tally, n_threads)
+        n, n_members = len(signs), len(grid) * len(counts)
+        if keep_scores and task.gram is not None and 8 * n * n_members <= _KEPT_BYTES:
+            task = task._replace(n_kept=n)
+        if torch_device is None or not _suits_device(task, counts, device):
+            fits[k] = _fit_in_blocks(task, counts, n_jobs, report, stop)
+        elif task.gram is not None:
+            from svmproba.solvers.gpu.gram import solve_gram
+
+            fits[k] = solve_gram(task, counts, torch_device, report, stop)
+        else:
+            together[k] = task
+    if together:
+        fixed = (list(together.values()), [parts[k].counts for k in together])
+        found = _fit_on_device(*fixed, torch_device, n_threads, report, stop)
+        fits |= dict(zip(together, found, strict=True))
+    return [_off_centre(fits[k], means[k]) for k in range(len(parts))]
+
+
+def _off_centre(fit: Ensemble, mean: Floats | None) -> Ensemble:
+    """Members of rows from which their mean was taken off, for the rows themselves."""
     return fit if mean is None else fit._replace(intercept=fit.intercept - fit.coef @ mean)
 
 
@@ -209,23 +255,42 @@ def _suits_device(task: Task, counts: Any, device: str) -> bool:
 
 
 def _fit_on_device(
-    task: Task, counts: Any, device: Any, report: Callable[[int], None] | None, stop: Any
-) -> Ensemble:
-    """Fit all bags by a batched engine, and again on the CPU rows that stay above the tolerance."""
-    if task.gram is not None:
-        from svmproba.solvers.gpu.gram import solve_gram
+    tasks: list[Task],
+    counts: list[Any],
+    device: Any,
+    n_threads: int,
+    report: Callable[[int], None] | None,
+    stop: Any,
+) -> list[Ensemble]:
+    """Fit all bags by the batched engine, and on the CPU again those that stay above the tolerance.
 
-        return solve_gram(task, counts, device, report, stop)
-    from svmproba.solvers.gpu.ensemble import fit_bags, make_task
+    The paths of the full samples, where the members start, are found on the CPU.
+    """
+    from svmproba.solvers.gpu.ensemble import fit_bags, groups_of, make_task
 
-    problem, state = task.problem, new_state(task.problem, task.width)
+    def full(task: Task) -> tuple[Floats, Floats]:
+        problem, state = task.problem, new_state(task.problem, task.width)
+        fixed: Any = (problem, state, full_bounds(task), task.grid, task.tol, stop)
+        coef, alphas = interruptible(full_path, *fixed)
+        return coef[:, : problem.d + 1], alphas
 
-    def again(counted: Any) -> tuple[Floats, ...]:
+    def again(task: Task, counted: Any) -> tuple[Floats, ...]:
+        state = new_state(task.problem, task.width)
         return interruptible(solve_again, task, state, bounds_of(task, counted), stop)
 
-    with blas_threads():
-        fixed: Any = (problem, state, full_bounds(task), task.grid, task.tol, stop)
-        full, alphas = interruptible(full_path, *fixed)
-    path = (full[:, : problem.d + 1], alphas)
-    on_device = make_task(task, as_array(task.rows), path, counts, device)
-    return fit_bags(on_device, counts, again, task.tally, report)
+    shapes = [(len(task.problem.signs), task.problem.d + 1) for task in tasks]
+    fits = {}
+    for group in groups_of(shapes, len(tasks[0].grid), len(counts[0]), device):
+        chosen, bags = [tasks[k] for k in group], [counts[k] for k in group]
+        with blas_threads():
+            paths = dict(as_done(full, chosen, min(n_threads, len(group))))
+        size = max(shapes[k][0] for k in group)
+        on_device = [
+            make_task(task, as_array(task.rows), paths[k], bags[k], device, size, len(group))
+            for k, task in enumerate(chosen)
+        ]
+        solvers = [partial(again, task) for task in chosen]
+        tallies = [task.tally for task in chosen]
+        found = fit_bags(on_device, bags, solvers, tallies, report)
+        fits |= dict(zip(group, found, strict=True))
+    return [fits[k] for k in range(len(tasks))]

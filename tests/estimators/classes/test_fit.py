@@ -246,13 +246,25 @@ def test_one_svm_for_each_pair_warns_of_small_classes(iris, model):
         model.fit(X[few], y[few])
 
 
-def test_a_device_takes_one_pair_after_the_other(four_classes, monkeypatch):
+def test_a_device_takes_all_pairs_at_once(four_classes, monkeypatch):
     pytest.importorskip("torch")
+    from svmproba.solvers.gpu import ensemble
+
     X, y = four_classes
     plain = small(tol=1e-6).fit(X, y)
-    threads = []
+    solve, together, threads = ensemble.solve_block, [], []
+
+    def note(tasks, counts):
+        together.append(len(tasks))
+        return solve(tasks, counts)
+
+    monkeypatch.setattr(ensemble, "solve_block", note)
     monkeypatch.setattr(members, "as_done", lambda *a: threads.append(a))
     on_device = small(tol=1e-6, device="torch", n_jobs=2).fit(X, y)
-    assert not threads
+    assert together == [6]
     assert_allclose(on_device.predict_proba(X), plain.predict_proba(X), atol=0.05)
     assert (on_device.duality_gap_ <= 1e-6).all()
+    together.clear()
+    kernel = small(kernel="rbf", device="torch", n_jobs=2).fit(X, y)  # pair by pair
+    assert not together + threads
+    assert (kernel.duality_gap_ <= 1e-3).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from svmproba.solvers.ensemble import _make_task, fit_ensemble
+from svmproba.solvers.ensemble import Part, _make_task, fit_ensemble, fit_ensembles
 from svmproba.solvers.problem import certify, row_reach
 from svmproba.solvers.runtime import devices
 from svmproba.solvers.runtime.devices import memory_budget, resolve_device
@@ -186,7 +186,7 @@ def test_a_block_stays_within_its_budget(monkeypatch):
     size = ensemble.block_size(500, 11, 2, 200, CPU)
     assert 1 < size < 200
     with torch.autograd.profiler.profile(profile_memory=True, use_kineto=True) as profile:
-        block = ensemble.solve_block(task, counts[:size])
+        block = ensemble.solve_block([task], [counts[:size]])[0]
     events = sorted(profile.function_events, key=lambda event: event.time_range.start)
     alone = [
         e.cpu_memory_usage if e.name == "[memory]" else e.self_cpu_memory_usage for e in events
@@ -202,8 +202,8 @@ def test_products_of_columns_in_pieces():
     assert len(pieces.products) == 0
     assert 1 < pieces.piece < 50
     inner, scale = torch.rand((3, 50), dtype=torch.float64), torch.ones(3, dtype=torch.float64)
-    found = newton._hessians(pieces, inner, scale)
-    torch.testing.assert_close(found, newton._hessians(whole, inner, scale))
+    found = newton._hessians([pieces], [3], inner, scale)
+    torch.testing.assert_close(found, newton._hessians([whole], [3], inner, scale))
     signed = whole.rows * inner[0][:, None].sqrt()
     expected = signed.T @ signed + torch.diag(torch.tensor([1.0] * 4 + [0.0]).double())
     torch.testing.assert_close(found[0], expected)
@@ -226,11 +226,11 @@ def test_models_left_by_the_device_are_finished_on_the_cpu(task, monkeypatch):
 def test_no_memory_halves_the_block(task, monkeypatch):
     solve, sizes = ensemble.solve_block, []
 
-    def crowded(task, counts):
-        sizes.append(len(counts))
-        if len(counts) > 3:
+    def crowded(tasks, counts):
+        sizes.append(len(counts[0]))
+        if len(counts[0]) > 3:
             raise torch.cuda.OutOfMemoryError("no room")
-        return solve(task, counts)
+        return solve(tasks, counts)
 
     monkeypatch.setattr(ensemble, "solve_block", crowded)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
@@ -311,3 +311,67 @@ def test_kernels_do_what_the_operations_do():
         found.append((weighted, hinge, *moved, tau, *state[1:]))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+def several_tables():
+    """Tables of three sizes, one with weights, one with another number of columns."""
+    parts = []
+    for n, d, seed in ((80, 4, 0), (95, 4, 1), (30, 4, 2), (90, 4, 3), (60, 6, 4)):
+        rows, signs = records(n, d, seed)
+        weight = np.random.default_rng(seed).uniform(0.5, 2.0, n) if seed == 1 else None
+        parts.append(Part(rows + seed, signs, bags(signs, 9).astype(np.uint8), weight))
+    return parts
+
+
+def test_groups_have_like_tables_that_fit_into_the_memory(monkeypatch):
+    shapes = [(80, 5), (95, 5), (30, 5), (90, 5), (60, 7)]
+    assert ensemble.groups_of(shapes, 11, 9, CPU) == [[2], [0, 3, 1], [4]]
+    monkeypatch.setattr(ensemble, "memory_budget", lambda device: 5 * 2**19)
+    assert ensemble.groups_of(shapes, 11, 9, CPU) == [[2], [0, 3], [1], [4]]
+    monkeypatch.setattr(ensemble, "memory_budget", lambda device: 1)
+    assert ensemble.groups_of(shapes, 11, 9, CPU) == [[2], [0], [3], [1], [4]]
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch"])
+def test_several_tables_have_the_members_of_each(device, monkeypatch):
+    """Padding and neighbours change nothing but the rounding; every member is certified."""
+    sizes, solve = [], ensemble.solve_block
+
+    def note(tasks, counts):
+        sizes.append(len(tasks))
+        return solve(tasks, counts)
+
+    monkeypatch.setattr(ensemble, "solve_block", note)
+    parts, reported = several_tables(), []
+    fits = fit_ensembles(parts, GRID, tol=1e-8, device=device, report=reported.append)
+    assert sizes == ([] if device == "cpu" else [1, 3, 1])
+    assert sum(reported) == 5 * 9
+    for part, fit in zip(parts, fits, strict=True):
+        rows, signs, counts, weight, *_ = part
+        alone = fit_ensemble(rows, signs, counts, GRID, weight=weight, tol=1e-8)
+        assert fit.gap.max() <= 1e-8
+        assert fit.coef.shape == alone.coef.shape
+        np.testing.assert_allclose(fit.coef, alone.coef, atol=3e-3)
+        mine = scores_of(fit, rows)
+        differ = (mine > 0) != (scores_of(alone, rows) > 0)
+        assert np.abs(mine[differ]).max(initial=0.0) < 1e-3
+
+
+def test_tables_of_a_group_that_is_too_large_share_blocks_of_bags(monkeypatch):
+    """What does not fit after all is halved, and the bags of every table keep their order."""
+    solve, sizes = ensemble.solve_block, []
+
+    def crowded(tasks, counts):
+        sizes.append((len(tasks), len(counts[0])))
+        if len(tasks) * len(counts[0]) > 15:
+            raise torch.cuda.OutOfMemoryError("no room")
+        return solve(tasks, counts)
+
+    parts = several_tables()[:2]
+    whole = fit_ensembles(parts, GRID, device="torch")
+    monkeypatch.setattr(ensemble, "solve_block", crowded)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    fits = fit_ensembles(parts, GRID, device="torch")
+    assert sizes == [(2, 9), (2, 5), (2, 4)]
+    for fit, other in zip(fits, whole, strict=True):
+        np.testing.assert_allclose(fit.coef, other.coef, rtol=1e-6, atol=1e-9)

@@ -19,6 +19,7 @@ from svmproba.bootstrap.summaries.profile import scales_and_thresholds, scales_o
 from svmproba.bootstrap.summaries.reliability import mean_reliability, weights
 from svmproba.bootstrap.summaries.spread import out_of_bag_spreads
 from svmproba.solvers.kernels import Rows
+from svmproba.solvers.runtime.devices import resolve_device
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,11 +109,13 @@ def settle_classes(
         of_pair, chosen = members.of_pair[p], pairs[p].places
         rows = X if members.columns is None else X[:, members.columns[p]]
         kept = training[p].scores
-        found, _ = scales_and_thresholds(of_pair, rows[chosen], counts[:, chosen], kept=kept)
+        own = counts[:, chosen]
+        found, _ = scales_and_thresholds(of_pair, rows[chosen], own, device=device, kept=kept)
         scales[p] = scales_of_varying(found, means[p][:, chosen])
-        return out_of_bag_spreads(of_pair, rho, scales[p], rows, counts, None)
+        return out_of_bag_spreads(of_pair, rho, scales[p], rows, counts, None, device=device)
 
     each = [slice(p, p + 1) for p in range(len(pairs))]
+    n_jobs = n_jobs if resolve_device(device) is None else 1  # a device is for one thread
     spreads = np.stack(map_blocks(summarise, each, n_jobs))
     P = spread(mix_call_shares(calls.shares, rho).T, np.nan).T
     return FittedClasses(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from svmproba._types import Floats
 from svmproba.bootstrap.summaries.blocks import row_blocks
 from svmproba.bootstrap.summaries.votes import product_vote_shares, vote_shares
-from svmproba.solvers.ensemble import fit_ensemble
+from svmproba.solvers.ensemble import Part, fit_ensembles
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import Rows
@@ -81,36 +81,60 @@ def fit_members(
     see `svmproba.bootstrap.summaries.votes.tally_block`; ``report(n)`` is called when n more bags
     of a family are done.
     """
-    signs = np.where(positive, 1.0, -1.0)
-    feature_maps, columns, means, fits, scores = [], [], [], [], []
-    kernel = {**kernel, "exact_limit": exact_rows(device)}
-    for family, feature_map, rows in family_rows(families, X, kernel):
-        if isinstance(rows, Gram):
-            _check_memory(len(signs), len(families) * len(Cs) * len(counts))
-        fit = fit_ensemble(
-            rows,
-            signs,
-            counts,
-            Cs,
-            weight=family.weight(weight, positive),
-            tol=tol,
-            tally=tally,
-            n_jobs=n_jobs,
-            report=report,
-            device=device,
-            keep_scores=True,
-        )
-        feature_maps.append(feature_map)
-        columns.append(np.ascontiguousarray(fit.coef.reshape(-1, rows.shape[1]).T))
-        means.append(fit.coef.mean(axis=1).T.copy())
-        fits.append((fit.intercept, fit.gap, fit.summed, fit.stacked))
-        scores += [] if fit.scores is None else [fit.scores]
-    intercept, gap, votes, reliability = (
-        np.concatenate(parts) for parts in zip(*fits, strict=True)
-    )
-    kept = scores if len(scores) == len(fits) else None
-    members = Members(feature_maps, columns, intercept, means)
-    return members, Training(gap, votes, reliability, kept)
+    part = TrainingPart(X, positive, counts, kernel, families, weight, tally)
+    how: dict[str, Any] = {"Cs": Cs, "tol": tol, "n_jobs": n_jobs}
+    return fit_together([part], **how, report=report, device=device)[0]
+
+
+class TrainingPart(NamedTuple):
+    """What the members of one of several ensembles are fitted to, see `fit_members`."""
+
+    X: Rows
+    positive: NDArray[np.bool_]
+    counts: NDArray[np.unsignedinteger]
+    kernel: dict[str, Any]
+    families: Sequence[Family]
+    weight: Floats | None
+    tally: Tally
+
+
+def fit_together(
+    parts: Sequence[TrainingPart],
+    *,
+    Cs: Floats,
+    tol: float,
+    n_jobs: int | None,
+    report: Callable[[int], None],
+    device: str = "cpu",
+) -> list[tuple[Members, Training]]:
+    """Do what `fit_members` does for several ensembles; a device solves them together."""
+    limit = {"exact_limit": exact_rows(device)}
+    rows_of_parts = [family_rows(part.families, part.X, part.kernel | limit) for part in parts]
+    maps: list[list[FeatureMap]] = [[] for _ in parts]
+    fits: list[list[tuple[Any, ...]]] = [[] for _ in parts]
+    for of_family in zip(*rows_of_parts, strict=True):
+        sets = []
+        for k, (part, (family, feature_map, rows)) in enumerate(zip(parts, of_family, strict=True)):
+            if isinstance(rows, Gram):
+                _check_memory(rows.shape[0], len(part.families) * len(Cs) * len(part.counts))
+            signs = np.where(part.positive, 1.0, -1.0)
+            weight = family.weight(part.weight, part.positive)
+            sets.append(Part(rows, signs, part.counts, weight, part.tally))
+            maps[k].append(feature_map)
+        how: dict[str, Any] = {"n_jobs": n_jobs, "report": report, "device": device}
+        found = fit_ensembles(sets, Cs, tol=tol, keep_scores=True, **how)
+        for k, fit in enumerate(found):
+            columns = np.ascontiguousarray(fit.coef.reshape(-1, fit.coef.shape[2]).T)
+            fits[k].append((columns, fit.coef.mean(axis=1).T.copy(), *fit[1:]))
+    return [_assembled(*of_part) for of_part in zip(maps, fits, strict=True)]
+
+
+def _assembled(maps: list[FeatureMap], fits: list[tuple[Any, ...]]) -> tuple[Members, Training]:
+    """Join the families: columns, means and the fields of `Ensemble` after the coefficients."""
+    columns, means, *arrays, scores = (list(part) for part in zip(*fits, strict=True))
+    intercept, *others = (np.concatenate(part) for part in arrays)
+    kept = None if any(part is None for part in scores) else scores
+    return Members(maps, columns, intercept, means), Training(*others, kept)
 
 
 def _check_memory(n: int, n_members: int) -> None:

@@ -19,7 +19,14 @@ from svmproba.bootstrap.classes.members import (
     samples_of_pairs,
 )
 from svmproba.bootstrap.fitting.bags import draw_bags
-from svmproba.bootstrap.fitting.members import Family, Members, Training, fit_members
+from svmproba.bootstrap.fitting.members import (
+    Family,
+    Members,
+    Training,
+    TrainingPart,
+    fit_members,
+    fit_together,
+)
 from svmproba.bootstrap.summaries.votes import tally_block
 from svmproba.estimators._doubts import warn_of_small_classes
 from svmproba.estimators._progress import FitProgress
@@ -88,6 +95,17 @@ class ClassSetting(NamedTuple):
             report=self.progress,
         )
 
+    def fit_together(self, n_jobs: int | None) -> list[tuple[Members, Training]]:
+        """Fit plain members of all pairs at once, as a device does best."""
+        rngs = self.options["kernel"]["rng"].spawn(len(self.pairs))
+        parts, how = [], {name: self.options[name] for name in ("Cs", "tol", "device")}
+        for pair, (chosen, positive) in enumerate(self.pairs):
+            own = self.options_of(pair, rngs[pair])
+            data = self.samples.X[chosen], positive, self.counts[:, chosen]
+            named = (own[name] for name in ("kernel", "families", "weight", "tally"))
+            parts.append(TrainingPart(*data, *named))
+        return fit_together(parts, n_jobs=n_jobs, report=self.progress, **how)
+
     def settle(self, estimator: Any, fits: list[tuple[Members, Training]]) -> FittedClasses:
         """Weigh the hyperparameter values and summarise the out-of-bag scores."""
         samples = self.samples
@@ -132,9 +150,8 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
     weighing = (judged, samples.weight, checked.n_components)
     fixed_options = (estimator, families, checked.Cs, *weighing)
     options = fit_options(*fixed_options, rng=rng, report=progress)
-    # Votes of several classes need all pairs; pairs tally their own for the AUC alone, and where
-    # scores are tensors.
-    plain = estimator.reliability != "auc" and resolve_device(estimator.device) is None
+    # Votes of several classes need all pairs; pairs tally their own for the AUC alone.
+    plain = estimator.reliability != "auc"
     options |= {"tally": no_tally if plain else None, "measure": estimator.reliability}
     pairs = samples_of_pairs(samples.label, len(samples.classes))
     fixed_setting = (samples, pairs, counts, n_redraws, pairwise, options, progress)
@@ -142,9 +159,16 @@ def set_up_classes(estimator: Any, checked: Checked, passes: int = 1) -> ClassSe
 
 
 def fit_classes(estimator: Any, checked: Checked) -> tuple[ClassSetting, FittedClasses]:
-    """Fit the members of all pairs and summarise them."""
+    """Fit the members of all pairs and summarise them.
+
+    Kernel matrices of all pairs would take too much memory: a device has those one by one.
+    """
     setting = set_up_classes(estimator, checked)
-    fits = setting.fit(_fit_pair, estimator.n_jobs)
+    linear = all(family.kernel == "linear" for family in setting.options["families"])
+    if linear and resolve_device(estimator.device) is not None:
+        fits = setting.fit_together(estimator.n_jobs)
+    else:
+        fits = setting.fit(_fit_pair, estimator.n_jobs)
     return setting, setting.settle(estimator, fits)
 
 

@@ -1,9 +1,13 @@
-r"""All members of a block of bags at once on torch, every one certified.
+r"""All members of a block of bags at once on torch, of one table or of several, all certified.
 
 Each member starts from the full sample's solution at its C, and Newton steps
 (:mod:`~svmproba.solvers.gpu.newton`) bring it to the required gap. The certificate is that of
 :mod:`~svmproba.solvers.problem`, evaluated on the device in float64 for the numbers that are
 returned. Bags with members above the tolerance are solved again by the caller, on the CPU.
+
+Tables that share bags and grid, as those of pairs of classes do, are solved together where all of
+their bags fit into memory: they are padded to one number of samples, by samples in no bag whose
+rows and targets are 0.
 
 The same calls on the same device give the same bits. Another device, or another size of the
 blocks, rounds differently: the members then differ within the tolerance.
@@ -11,12 +15,13 @@ blocks, rounds differently: the members then differ within the tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from svmproba._types import Floats
 from svmproba.solvers.blocks import Collector, Ensemble
@@ -30,13 +35,16 @@ from svmproba.solvers.runtime.devices import memory_budget
 _PER_SAMPLE, _PER_HESSIAN = 10, 4
 #: One part of so many of the memory is for the products of columns.
 PRODUCTS_SHARE = 6
+#: Tables are solved together with those of at least so many times their samples.
+_ALIKE = 0.8
 #: Bags that tell which of two starts is the nearer one, and by which factor it has to be.
 _PILOTS, _NEARER = 8, 0.5
 
 
 class DeviceTask(NamedTuple):
-    """What the blocks share, on the device."""
+    """What the blocks share, on the device; padded samples come last."""
 
+    n: int  # samples without padding
     table: Table
     reach: Reach  # tensors
     signs: Tensor  # (n,)
@@ -58,18 +66,29 @@ class Block(NamedTuple):
 
 
 def make_task(
-    task: Task, rows: Floats, path: tuple[Floats, Floats], pilots: Any, device: torch.device
+    task: Task,
+    rows: Floats,
+    path: tuple[Floats, Floats],
+    pilots: Any,
+    device: torch.device,
+    size: int | None = None,
+    n_tables: int = 1,
 ) -> DeviceTask:
     """Move to the device what all bags share.
 
     ``rows`` (n, d) are the task's, dense. The path holds weights with the bias (n_C, d + 1) and
     multipliers (n_C, n) of the full sample. The start is chosen on some bags, counts (bags, n).
+    All is padded to ``size`` samples. ``n_tables`` share the memory.
     """
-    problem, reach = task.problem, task.reach
-    parts = (moved(part, device) for part in (problem.signs, problem.targets, task.grid, *path))
-    labels, wanted, Cs, point, alphas = parts
-    table = make_table(moved(rows, device), labels, wanted, memory_budget(device) // PRODUCTS_SHARE)
-    weight = None if task.weight is None else moved(task.weight, device)
+    problem, reach, n = task.problem, task.reach, len(rows)
+    more = (size or n) - n
+    parts = (moved(part, device) for part in (problem.signs, problem.targets, path[1]))
+    labels, wanted, alphas = (pad(part, (0, more)) for part in parts)
+    Cs, point = moved(task.grid, device), moved(path[0], device)
+    piece_bytes = memory_budget(device) // PRODUCTS_SHARE // n_tables
+    # The signs of padded samples are 0, and with them their rows in the table.
+    table = make_table(pad(moved(rows, device), (0, 0, 0, more)), labels, wanted, piece_bytes)
+    weight = None if task.weight is None else pad(moved(task.weight, device), (0, more))
     lack = wanted - point @ table.rows.T
     base = torch.ones_like(wanted) if weight is None else weight
     share = (alphas / (Cs[:, None] * base)).nan_to_num_(nan=0.0).clamp_(0.0, 1.0)
@@ -77,9 +96,9 @@ def make_task(
     penalty = torch.full_like(Cs, min(max(60.0 / point.shape[1], 0.25), 1.5))
     zero = torch.zeros(len(Cs), dtype=torch.int64, device=device)
     samples = Samples(lack[:, :0], share, lack)
-    start = Models(samples, zero, Cs, point, penalty, zero, zero == 0)
+    start = Models(samples, zero, Cs, point, penalty, zero, zero == 0, [len(Cs)])
     reach = reach._replace(inner=moved(reach.inner, device), outer=moved(reach.outer, device))
-    made = DeviceTask(table, reach, labels, wanted, weight, Cs, start, task.tol)
+    made = DeviceTask(n, table, reach, labels, wanted, weight, Cs, start, task.tol)
     return made._replace(start=_nearer_start(made, pilots[:_PILOTS]))
 
 
@@ -121,7 +140,7 @@ def _certify(
 
 def _base(task: DeviceTask, counts: Any) -> Tensor:
     """Bounds at C = 1, in one byte each where they are counts."""
-    base = torch.as_tensor(counts, device=task.grid.device)
+    base = pad(torch.as_tensor(counts, device=task.grid.device), (0, len(task.targets) - task.n))
     if task.weight is not None:
         return base.to(torch.float64) * task.weight
     return base if base.dtype == torch.uint8 else base.to(torch.float64)
@@ -131,7 +150,7 @@ def _spread(task: DeviceTask, base: Tensor) -> Models:
     """Members of all bags and C at the start, bag by bag."""
     n_bags, n_grid = len(base), len(task.grid)
     k = torch.arange(n_grid, device=base.device).repeat(n_bags)
-    models = task.start.take(k)
+    models = task.start.take(k, [len(k)])
     samples = models.samples._replace(base=base.repeat_interleave(n_grid, 0))
     return models._replace(samples=samples, place=torch.arange(len(k), device=base.device))
 
@@ -150,30 +169,57 @@ def block_size(
     return int(max(1, min(n_bags, left // (n_grid * per_model))))
 
 
+def groups_of(
+    shapes: Sequence[tuple[int, int]], n_grid: int, n_bags: int, device: torch.device
+) -> list[list[int]]:
+    """Divide tables, (samples, columns with the bias), into groups that are solved together.
+
+    Those of a group have as many columns and about as many samples, and all of their bags fit
+    into memory; a table that does not fit is alone. Gives the places of the tables.
+    """
+    groups: list[list[int]] = []
+    for place in sorted(range(len(shapes)), key=lambda place: shapes[place][::-1]):
+        n, width = shapes[place]
+        group = groups[-1] if groups else []
+        alike = bool(group) and shapes[group[0]][1] == width and shapes[group[0]][0] >= _ALIKE * n
+        if alike and block_size(n, width, n_grid * (len(group) + 1), n_bags, device) == n_bags:
+            group.append(place)
+        else:
+            groups.append([place])
+    return groups
+
+
 def fit_bags(
-    task: DeviceTask,
-    counts: Any,
-    again: Callable[[Any], tuple[Floats, ...]],
-    tally: Tally | None,
+    tasks: Sequence[DeviceTask],
+    counts: Sequence[Any],
+    again: Sequence[Callable[[Any], tuple[Floats, ...]]],
+    tallies: Sequence[Tally | None],
     report: Callable[[int], None] | None,
-) -> Ensemble:
-    """Fit all bags, counts (n_bags, n), block by block.
+) -> list[Ensemble]:
+    """Fit all bags of the tables of a group, counts (n_bags, n) each, block by block.
 
     Bags with members above the tolerance are solved by another engine:
     ``again(counts (1, n)) -> coef (n_C, d), intercept (n_C,), gap (n_C,), scores (n_C, n)``.
     Tally and report: see :func:`~svmproba.solvers.ensemble.fit_ensemble`.
     """
-    (n, width), (n_bags, n_grid) = task.table.rows.shape, (len(counts), len(task.grid))
-    members = Collector(n_grid, n_bags, width - 1)
-    size = block_size(n, width, n_grid, n_bags, task.grid.device)
-    for part, block in in_blocks(lambda part: solve_block(task, counts[part]), n_bags, size):
-        _improve(block, counts[part], task.tol, again)
-        tallied = (None, None) if tally is None else tally(block.scores, block.counts)
-        arrays = (block.coef.transpose(1, 0, 2), block.intercept.T, block.gap.T)
-        members.add(part.start, Ensemble(*arrays, *tallied))
-        if report is not None:
-            report(len(block.gap))
-    return members.join()
+    first = tasks[0]
+    (n, width), n_bags, n_grid = first.table.rows.shape, len(counts[0]), len(first.grid)
+    members = [Collector(n_grid, n_bags, width - 1) for _ in tasks]
+    size = block_size(n, width, n_grid * len(tasks), n_bags, first.grid.device)
+
+    def solve(part: slice) -> list[Block]:
+        return solve_block(tasks, [counted[part] for counted in counts])
+
+    for part, blocks in in_blocks(solve, n_bags, size):
+        for k, block in enumerate(blocks):
+            _improve(block, counts[k][part], first.tol, again[k])
+            tally = tallies[k]
+            tallied = (None, None) if tally is None else tally(block.scores, block.counts)
+            arrays = (block.coef.transpose(1, 0, 2), block.intercept.T, block.gap.T)
+            members[k].add(part.start, Ensemble(*arrays, *tallied))
+            if report is not None:
+                report(len(block.gap))
+    return [collector.join() for collector in members]
 
 
 def in_blocks(solve: Callable[[slice], Any], n_bags: int, size: int) -> Iterator[tuple[slice, Any]]:
@@ -209,18 +255,38 @@ def _improve(
         block.scores[b, place] = block.scores.new_tensor(scores[better])
 
 
-def solve_block(task: DeviceTask, counts: Any) -> Block:
-    """Solve the members of some bags, all at once."""
-    base = _base(task, counts)
-    models = _spread(task, base)
-    C, bases = models.C, models.samples.base
+def solve_block(tasks: Sequence[DeviceTask], counts: Sequence[Any]) -> list[Block]:
+    """Solve the members of some bags of every table, all at once."""
+    bases = [_base(task, counted) for task, counted in zip(tasks, counts, strict=True)]
+    models = _joined([_spread(task, base) for task, base in zip(tasks, bases, strict=True)])
+    sizes = models.sizes
     results = Results(torch.empty_like(models.point), torch.empty_like(models.samples.lack))
     # Not quite the tolerance: the loop's sums and the certificate's are rounded differently.
-    newton_steps(task.table, models, 0.99 * task.tol, results)
+    newton_steps([task.table for task in tasks], models, 0.99 * tasks[0].tol, results)
     del models
     results.point[~results.point.isfinite().all(1)] = 0.0  # the zero member, whose gap is large
+    found = zip(*(part.split(sizes) for part in results), strict=True)
+    parts = zip(tasks, counts, bases, found, strict=True)
+    return [_certified(task, counted, base, Results(*own)) for task, counted, base, own in parts]
+
+
+def _joined(parts: list[Models]) -> Models:
+    """Put the models of several tables together."""
+    if len(parts) == 1:
+        return parts[0]
+    samples, *others, sizes = zip(*parts, strict=True)
+    together = [torch.cat(part) for part in others]
+    place = torch.arange(len(together[0]), device=together[0].device)
+    joined = Samples(*(torch.cat(part) for part in zip(*samples, strict=True)))
+    return Models(joined, place, *together[1:], [size for own in sizes for size in own])
+
+
+def _certified(task: DeviceTask, counts: Any, base: Tensor, results: Results) -> Block:
+    """Certify the members of the bags of one table; overwrites the results."""
     stretch(results.point[:, :-1], results.point[:, -1], task.targets, task.reach)
-    gap, scores = _certify(task, C, bases, *results)
+    gap, scores = _certify(
+        task, task.grid.repeat(len(base)), base.repeat_interleave(len(task.grid), 0), *results
+    )
     scores *= task.signs
     shape = (len(base), len(task.grid), -1)
     point = results.point.cpu().numpy().reshape(shape)
@@ -228,6 +294,6 @@ def solve_block(task: DeviceTask, counts: Any) -> Block:
         np.ascontiguousarray(point[:, :, :-1]),
         point[:, :, -1].copy(),
         gap.cpu().numpy().reshape(shape[:2]),
-        scores.view(shape),
+        scores.view(shape)[:, :, : task.n],
         torch.as_tensor(counts, device=base.device),
     )

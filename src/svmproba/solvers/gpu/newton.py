@@ -9,11 +9,16 @@ a penalty :math:`s` (one per model), :math:`x = \mathrm{clip}(\beta + s\,l, 0, 1
 The rows are shared, so every sum over samples is one matrix product for all models. That holds for
 the Hessians too: the row of model p in (models x samples) @ (samples x products of two columns) is
 its Hessian. Nothing is gathered. Models that are done leave the batch.
+
+A batch may hold models of several tables of one shape, one table after the other (pairs of
+classes): there is then one product for each table, and everything else is done for all at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -33,12 +38,14 @@ _COMPACT = 0.85
 _TINY = 1e-11
 #: From so many samples on, those that are inner in no model are left out of the Hessians' product.
 _MANY_SAMPLES = 4096
+#: Systems that are factored at once: libraries of GPUs have limits for a batch.
+_SYSTEMS = 2**15
 #: Stands for the number of Newton steps where none leads anywhere.
 _STUCK = 1000
 
 
 class Table(NamedTuple):
-    """What all models share, on the device."""
+    """What all models of a table share, on the device."""
 
     rows: Tensor  # (n, d + 1), signed rows a_i, bias last
     sums: Tensor  # (n, 2, d + 2), the same with the targets, one class at a time, the other 0
@@ -46,6 +53,9 @@ class Table(NamedTuple):
     unpack: Tensor  # ((d + 1) ** 2,), places of the Hessian's entries in that triangle
     products: Tensor  # (n, (d + 1)(d + 2) / 2), or no rows: made anew in pieces
     piece: int  # samples a piece
+
+
+Tables = Sequence[Table]
 
 
 class Models(NamedTuple):
@@ -58,12 +68,13 @@ class Models(NamedTuple):
     penalty: Tensor  # (p,)
     inner_steps: Tensor  # (p,), Newton steps since the multipliers moved
     open: Tensor  # (p,), gap not yet small enough
+    sizes: list[int]  # models of each table
 
-    def take(self, index: Tensor) -> Models:
-        """Return some of the models."""
-        samples, *others = self
+    def take(self, index: Tensor, sizes: list[int]) -> Models:
+        """Return some of the models, so many of each table."""
+        samples, *others, _ = self
         parts = (part.index_select(0, index) for part in others)
-        return Models(Samples(*(part.index_select(0, index) for part in samples)), *parts)
+        return Models(Samples(*(part.index_select(0, index) for part in samples)), *parts, sizes)
 
 
 class Results(NamedTuple):
@@ -104,29 +115,48 @@ def make_table(rows: Tensor, signs: Tensor, targets: Tensor, piece_bytes: int) -
     return Table(signed, sums, (i, j), unpack.reshape(-1), products, piece)
 
 
-def _class_sums(table: Table, C: Tensor, weighted: Tensor) -> tuple[Tensor, Tensor]:
+def _products(models: Tensor, sizes: list[int], matrices: Iterable[Tensor], width: int) -> Tensor:
+    """Multiply the models (p, m) of each table by its matrix (m, width)."""
+    found = models.new_empty((len(models), width))
+    for part, matrix, out in zip(models.split(sizes), matrices, found.split(sizes), strict=True):
+        if len(part):
+            torch.mm(part, matrix, out=out)
+    return found
+
+
+def _class_sums(tables: Tables, models: Models, weighted: Tensor) -> tuple[Tensor, Tensor]:
     """Sum the multipliers times the rows, by class, each (p, d + 2)."""
-    sums = (weighted @ table.sums.flatten(1)).mul_(C[:, None])
+    matrices = (table.sums.flatten(1) for table in tables)
+    width = tables[0].sums[0].numel()
+    sums = _products(weighted, models.sizes, matrices, width).mul_(models.C[:, None])
     plus, minus = sums.chunk(2, 1)
     return plus, minus
 
 
-def _hessians(table: Table, inner: Tensor, scale: Tensor) -> Tensor:
-    """Hessians, (p, d + 1, d + 1), the bias with a trace of curvature."""
+def _packed_products(table: Table, inner: Tensor, out: Tensor) -> None:
+    """Sum the products of columns over the inner samples: upper triangles (p, entries)."""
     if len(table.products) >= _MANY_SAMPLES:
         here = torch.nonzero((inner != 0).any(0))[:, 0]
-        packed = inner.index_select(1, here) @ table.products.index_select(0, here)
+        torch.mm(inner.index_select(1, here), table.products.index_select(0, here), out=out)
     elif len(table.products):
-        packed = inner @ table.products
+        torch.mm(inner, table.products, out=out)
     else:
         i, j = table.upper
-        packed = inner.new_zeros((len(inner), len(i)))
+        out.zero_()
         for first in range(0, len(table.rows), table.piece):
             rows = table.rows[first : first + table.piece]
-            packed.addmm_(inner[:, first : first + table.piece], rows[:, i] * rows[:, j])
-    width = table.rows.shape[1]
+            out.addmm_(inner[:, first : first + table.piece], rows[:, i] * rows[:, j])
+
+
+def _hessians(tables: Tables, sizes: list[int], inner: Tensor, scale: Tensor) -> Tensor:
+    """Hessians, (p, d + 1, d + 1), the bias with a trace of curvature."""
+    packed = inner.new_empty((len(inner), len(tables[0].upper[0])))
+    for table, part, out in zip(tables, inner.split(sizes), packed.split(sizes), strict=True):
+        if len(part):
+            _packed_products(table, part, out)
+    width = tables[0].rows.shape[1]
     packed *= scale[:, None]
-    full = packed.index_select(1, table.unpack).view(-1, width, width)
+    full = packed.index_select(1, tables[0].unpack).view(-1, width, width)
     diagonal = full.diagonal(dim1=1, dim2=2)
     diagonal[:, :-1] += 1.0
     diagonal[:, -1] += _TINY * (1.0 + scale)
@@ -135,9 +165,12 @@ def _hessians(table: Table, inner: Tensor, scale: Tensor) -> Tensor:
 
 def _directions(hessian: Tensor, gradient: Tensor, scale: Tensor, mass: Tensor) -> Tensor:
     """Newton directions, (p, d + 1)."""
-    factor, _ = torch.linalg.cholesky_ex(hessian)
-    half = torch.linalg.solve_triangular(factor, -gradient[:, :, None], upper=False)
-    direction = torch.linalg.solve_triangular(factor.mT, half, upper=True)[:, :, 0]
+    direction = torch.empty_like(gradient)
+    pieces = (part.split(_SYSTEMS) for part in (hessian, gradient, direction))
+    for matrix, right, out in zip(*pieces, strict=True):
+        factor, _ = torch.linalg.cholesky_ex(matrix)
+        half = torch.linalg.solve_triangular(factor, -right[:, :, None], upper=False)
+        out.copy_(torch.linalg.solve_triangular(factor.mT, half, upper=True)[:, :, 0])
     # Without inner samples nothing curves in the bias: move it by one margin, if off balance.
     straight = hessian[:, -1, -1] <= 2.0 * _TINY * (1.0 + scale)
     plain = -gradient
@@ -152,14 +185,14 @@ def _gradient(point: Tensor, total: Tensor) -> Tensor:
     return gradient
 
 
-def _step(table: Table, models: Models, ready: Tensor, primal: Tensor, ops: Any) -> Models:
+def _step(tables: Tables, models: Models, ready: Tensor, primal: Tensor, ops: Any) -> Models:
     """Move the multipliers of models that are ready, then every open model along its direction."""
-    samples, _, C, point, penalty, inner_steps, is_open = models
+    samples, _, C, point, penalty, inner_steps, is_open, sizes = models
     new_penalty = torch.where(ready & (inner_steps == 1), _GROWTH * penalty, penalty)
     weighted, inner = ops.move(samples, ready, penalty, new_penalty)
-    plus, minus = _class_sums(table, C, weighted)
+    plus, minus = _class_sums(tables, models, weighted)
     gradient, scale = _gradient(point, plus + minus), new_penalty * C
-    hessian = _hessians(table, inner, scale)
+    hessian = _hessians(tables, sizes, inner, scale)
     del weighted, inner
     direction = _directions(hessian, gradient, scale, plus[:, -2] - minus[:, -2])
     first = (gradient * direction).sum(1)
@@ -168,7 +201,8 @@ def _step(table: Table, models: Models, ready: Tensor, primal: Tensor, ops: Any)
     direction = torch.where(moves[:, None], direction, 0.0)
     a0 = (point[:, :-1] * direction[:, :-1]).sum(1)
     a1 = direction[:, :-1].square().sum(1)
-    change = (-direction) @ table.rows.T
+    turned = (table.rows.T for table in tables)
+    change = _products(-direction, sizes, turned, len(tables[0].rows))
     first = torch.where(moves, first, 0.0)
     tau = ops.line_search(samples, change, new_penalty, C, first, a0, a1)
     return models._replace(
@@ -203,21 +237,27 @@ def _note(models: Models, index: Tensor, results: Results) -> None:
     results.share[place] = clipped(samples, penalty)
 
 
-def newton_steps(table: Table, models: Models, tol: float, results: Results) -> int:
+def newton_steps(tables: Tables, models: Models, tol: float, results: Results) -> int:
     """Improve all models until their gaps are at most ``tol``; fill in the results.
 
     Models that need more than `MAX_STEPS` end where they are. Returns the number of steps.
     """
     # Triton launches on the current device, torch where its tensors are.
-    with torch.cuda.device_of(table.rows):
-        return _all_steps(table, models, tol, results)
+    with torch.cuda.device_of(tables[0].rows):
+        return _all_steps(tables, models, tol, results)
 
 
-def _all_steps(table: Table, models: Models, tol: float, results: Results) -> int:
-    ops = operations(table.rows.device.type)
+def _sizes_among(left: Tensor, sizes: list[int]) -> list[int]:
+    """Count the models of each table among the increasing places of some."""
+    ends = torch.as_tensor([0, *accumulate(sizes)], device=left.device)
+    return [last - first for first, last in pairwise(torch.searchsorted(left, ends).tolist())]
+
+
+def _all_steps(tables: Tables, models: Models, tol: float, results: Results) -> int:
+    ops = operations(tables[0].rows.device.type)
     for step in range(MAX_STEPS + 1):
         weighted, hinge = ops.evaluate(models.samples, models.penalty)
-        plus, minus = _class_sums(table, models.C, weighted)
+        plus, minus = _class_sums(tables, models, weighted)
         del weighted
         ready, primal = _judge(models, plus, minus, hinge.mul_(models.C), tol)
         n_open = int(models.open.sum())
@@ -226,7 +266,8 @@ def _all_steps(table: Table, models: Models, tol: float, results: Results) -> in
         if n_open <= _COMPACT * len(ready):  # closed models stay where they are until now
             _note(models, torch.nonzero(~models.open)[:, 0], results)
             left = torch.nonzero(models.open)[:, 0]
-            models, ready, primal = models.take(left), ready[left], primal[left]
-        models = _step(table, models, ready, primal, ops)
+            models = models.take(left, _sizes_among(left, models.sizes))
+            ready, primal = ready[left], primal[left]
+        models = _step(tables, models, ready, primal, ops)
     _note(models, torch.arange(len(models.place), device=models.place.device), results)
     return step

@@ -157,12 +157,11 @@ def _solve(
     C, base = block.C[place], new_factor * block.mass[block.bag[place]]
     step = min(max(120.0 / point.shape[1], 0.5), 3.0)
     order = torch.arange(len(place), device=place.device)
-    state = Models(
-        Samples(base, share, lack), order, C, point, torch.full_like(C, step), 0 * order, order >= 0
-    )
+    steps = torch.full_like(C, step), 0 * order
+    state = Models(Samples(base, share, lack), order, C, point, *steps, order >= 0, [len(order)])
     # The shares are free to be filled in: the steps go on with copies of those still open.
     results = Results(torch.empty_like(point), share)
-    newton_steps(block.table, state, tol, results)
+    newton_steps([block.table], state, tol, results)
     lack = 1.0 - results.point @ block.table.rows.T
     sums = base.mul_(share).mul_(C[:, None]) @ block.table.sums.flatten(1)
     _, dual = tensor_gap(C, *sums.chunk(2, 1))
