@@ -74,7 +74,7 @@ def test_a_module_of_a_folder_is_tried_with_all_tests_of_its_room(mutate):
 
 def test_all_places_of_tests_exist(mutate):
     for file in mutate.TESTS:
-        assert file == "" or (mutate.ROOT / mutate.PACKAGE / file).exists()
+        assert (mutate.ROOT / mutate.PACKAGE / file).exists()
         assert all((mutate.ROOT / place).exists() for place in mutate.TESTS[file])
     for room in (path.name for path in (mutate.ROOT / mutate.PACKAGE).iterdir() if path.is_dir()):
         if room != "__pycache__":

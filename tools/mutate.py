@@ -44,9 +44,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/svmproba")
-#: Where the tests of a module or of a room are, other than in the folder of the room's name.
+#: Where the tests of a module, a folder or a room are, other than in the folder of the room's name.
 TESTS = {
     "bootstrap/fitting/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
+    "bootstrap/classes": [
+        *("tests/bootstrap", "tests/estimators/classes", "tests/estimators/test_device.py"),
+    ],
     "": [
         *("tests/test_files.py", "tests/test_pace.py", "tests/test_sklearn_compat.py"),
         *("tests/test_words.py", "tests/test_optional.py"),
@@ -311,7 +314,8 @@ def stages_of(file: str) -> list[list[str]]:
     own_names, users = names_of(file), importers_of(file)
     names_of_users = set().union(*map(names_of, users)) - own_names
     named, used = (re.compile(rf"\b({'|'.join(n)})\b") for n in (own_names, names_of_users))
-    places = TESTS.get(file) or TESTS.get(room, [f"tests/{room}"])
+    keys = (file, Path(file).parent.as_posix(), room)
+    places = next((TESTS[key] for key in keys if key in TESTS), [f"tests/{room}"])
     tests = {t for p in places for t in sorted((ROOT / p).rglob("test_*.py")) or [ROOT / p]}
     if not any(test.stem == f"test_{stem}" for test in tests):  # also where it is used
         tests.update((ROOT / "tests").rglob(f"test_{stem}.py"))
