@@ -38,18 +38,35 @@ def test_one_change_of_a_line_can_be_allowed_alone(mutate):
 
 
 def test_processes_are_started_last(mutate):
-    tests = mutate.tests_of("cli/task.py")
-    assert tests.index("tests/cli/test_process.py") > tests.index("tests/cli/commands/test_fit.py")
-    assert mutate.tests_of("solvers/ensemble.py")[0] == "tests/solvers/test_ensemble.py"
+    *_, tests = mutate.stages_of("cli/output/picture.py")
+    starts = ["subprocess" in (mutate.ROOT / test).read_text("utf-8") for test in tests]
+    assert sorted(starts) == starts
+    assert set(starts) == {False, True}
+
+
+def test_what_names_the_module_comes_after_its_own_tests(mutate):
+    own, named, others = mutate.stages_of("links/_stack.py")
+    assert own == ["tests/links/test_stack.py", "src/svmproba/links/_stack.py"]
+    assert "tests/links/test_super_learner.py" in named
+    assert "tests/links/test_beta.py" in others
+
+
+def test_what_is_compiled_anew(mutate):
+    assert mutate.dependents_of("selection/_lines.py") == {"selection/_lines.py"}
+    of_paths = mutate.dependents_of("solvers/newton/directions.py")
+    assert {"solvers/newton/lagrangian.py", "solvers/newton/path.py"} < of_paths
+    assert "solvers/dual/smo.py" not in of_paths
+    assert "solvers/newton/path.py" in mutate.dependents_of("solvers/core/parts.py")
 
 
 def test_a_module_of_a_folder_is_tried_with_all_tests_of_its_room(mutate):
     assert mutate.room_of("_files.py") == ""
     assert mutate.room_of("links/_beta.py") == "links"
     assert mutate.room_of("solvers/newton/path.py") == "solvers"
-    tests = mutate.tests_of("solvers/newton/path.py")
-    assert tests[0] == "tests/solvers/newton/test_path.py"
-    assert {"tests/solvers/test_ensemble.py", "tests/solvers/dual/test_smo.py"} < set(tests)
+    own, *others = mutate.stages_of("solvers/newton/path.py")
+    assert own[0] == "tests/solvers/newton/test_path.py"
+    tests = {test for stage in others for test in stage}
+    assert {"tests/solvers/test_ensemble.py", "tests/solvers/dual/test_smo.py"} < tests
     drawn = mutate.draw(30, ["solvers/newton", "links"], seed=1)
     assert {mutant.file.split("/")[0] for mutant in drawn} == {"solvers", "links"}
     assert all(mutant.file.startswith(("solvers/newton/", "links/")) for mutant in drawn)
@@ -57,11 +74,12 @@ def test_a_module_of_a_folder_is_tried_with_all_tests_of_its_room(mutate):
 
 def test_all_places_of_tests_exist(mutate):
     for file in mutate.TESTS:
-        assert file == "" or (mutate.ROOT / mutate.PACKAGE / file).exists()
+        assert (mutate.ROOT / mutate.PACKAGE / file).exists()
         assert all((mutate.ROOT / place).exists() for place in mutate.TESTS[file])
     for room in (path.name for path in (mutate.ROOT / mutate.PACKAGE).iterdir() if path.is_dir()):
         if room != "__pycache__":
-            assert len(mutate.tests_of(f"{room}/__init__.py")) > 2
+            assert sum(map(len, mutate.stages_of(f"{room}/__init__.py"))) > 2
+    assert all((mutate.ROOT / test).exists() for test in mutate.UNCOMPILED.values())
 
 
 @pytest.mark.parametrize(

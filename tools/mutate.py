@@ -5,9 +5,11 @@
     python tools/mutate.py --at bootstrap/fitting/bags.py:54    # every mutant of one line
 
 A mutant swaps an operator, a number or a function for its neighbour, turns a condition round, or
-takes a statement out. It is tried on a copy of the repository with the tests of its room, those of
-its own module first. A failing test kills it, and so does the time limit. A mutant of a module with
-compiled functions is slow to try: they are compiled anew. Mutants that no test could kill (the
+takes a statement out. It is tried on a copy of the repository with the tests of its room: those of
+its own module first, then those that name what the module defines, then (not with ``--near``) the
+others. A failing test kills it, and so does the time limit. A mutant of a module with compiled
+functions is first tried on small problems that the interpreter runs, then slowly: the functions of
+all modules that import it are compiled anew. Mutants that no test could kill (the
 result is the same, or only the speed differs) stand with the reason in ``mutants_allowed.toml`` and
 are not drawn. With ``--results FILE`` a run that was stopped goes on where it was, and with
 ``--folder`` compiled functions are kept for the next run; Ctrl-C prints what is known so far.
@@ -25,6 +27,7 @@ import importlib.util
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -41,12 +44,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/svmproba")
-#: Where the tests of a module or of a room are, other than in the folder of the room's name.
+#: Where the tests of a module, a folder or a room are, other than in the folder of the room's name.
 TESTS = {
     "bootstrap/fitting/constrained_members.py": ["tests/bootstrap", "tests/estimators"],
+    "bootstrap/classes": [
+        *("tests/bootstrap", "tests/estimators/classes", "tests/estimators/test_device.py"),
+    ],
     "": [
         *("tests/test_files.py", "tests/test_pace.py", "tests/test_sklearn_compat.py"),
-        "tests/test_words.py",
+        *("tests/test_words.py", "tests/test_optional.py"),
         *("tests/cli/output/test_files.py", "tests/cli/test_process.py", "tests/persistence"),
     ],
 }
@@ -54,13 +60,16 @@ TESTS = {
 LIBRARIES = ("scipy.stats", "sklearn.svm", "pandas", "pyarrow", "matplotlib.pyplot", "torch")
 #: Modules that no test can run on every machine.
 LEFT_OUT = {"solvers/gpu/triton_ops.py": "needs a GPU"}
-#: The module that decides what is compiled anew.
-COMPILER = "solvers/core/compiled.py"
+#: The module that decides what is compiled anew, and another one of the compiler.
+COMPILER, PARTS = "solvers/core/compiled.py", "solvers/core/parts.py"
+#: Small problems of these rooms, run without compilation.
+UNCOMPILED = {"solvers": "tests/solvers/test_uncompiled.py"}
+UNCOMPILED["selection"] = UNCOMPILED["solvers"]
 #: Arguments and methods that change nothing but the looks of a figure.
 LOOKS = {
-    *("alpha", "bbox_to_anchor", "borderaxespad", "capsize", "clip_on", "dpi", "elinewidth"),
-    *("figsize", "fontsize", "framealpha", "frameon", "height_ratios", "lw", "ms", "pad", "rwidth"),
-    *("set_bbox", "margins", "set_fontsize", "tick_params", "zorder"),
+    *("alpha", "bar_width", "bbox_to_anchor", "borderaxespad", "capsize", "clip_on", "dpi"),
+    *("elinewidth", "figsize", "fontsize", "framealpha", "frameon", "height_ratios", "lw", "ms"),
+    *("pad", "rwidth", "set_bbox", "margins", "set_fontsize", "tick_params", "zorder"),
 }
 
 OPERATORS: dict[type, type] = {
@@ -237,7 +246,27 @@ def room_of(file: str) -> str:
 
 def is_compiled(file: str) -> bool:
     """Whether a module has functions that Numba compiles."""
-    return "core.compiled import" in (ROOT / PACKAGE / file).read_text("utf-8") or file == COMPILER
+    text = (ROOT / PACKAGE / file).read_text("utf-8")
+    return "core.compiled import" in text or file in (COMPILER, PARTS)
+
+
+def importers_of(file: str) -> list[str]:
+    """Find the modules that import a module."""
+    package, _, stem = f"svmproba/{file.removesuffix('.py')}".rpartition("/")
+    package = package.replace("/", r"\.")
+    names = re.compile(rf"from ({package}\.{stem} import|{package} import .*\b{stem}\b)")
+    modules = (p.relative_to(ROOT / PACKAGE).as_posix() for p in (ROOT / PACKAGE).rglob("*.py"))
+    return [m for m in modules if names.search((ROOT / PACKAGE / m).read_text("utf-8"))]
+
+
+def dependents_of(file: str) -> set[str]:
+    """Find the compiled modules that import a module, directly or not, and itself."""
+    found, new = {file}, [file]
+    while new:
+        more = [m for m in importers_of(new.pop()) if is_compiled(m) and m not in found]
+        found.update(more)
+        new += more
+    return found
 
 
 def draw(n: int, rooms: list[str], seed: int) -> list[Mutant]:
@@ -268,32 +297,51 @@ def draw(n: int, rooms: list[str], seed: int) -> list[Mutant]:
     return drawn
 
 
-def tests_of(file: str) -> list[str]:
-    """Test files of the room: the one of the module, those that mention it, the others.
+def names_of(file: str) -> set[str]:
+    """Name what a module defines, and the module."""
+    body = ast.parse((ROOT / PACKAGE / file).read_bytes()).body
+    defined = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return {*defined, Path(file).stem.lstrip("_")}
 
-    Tests that start processes are slow and come last.
+
+def stages_of(file: str) -> list[list[str]]:
+    """Test files of the room: those of the module, those that name what it defines, the others.
+
+    The doctests of the module are among the first. Of the others, those come first that name what
+    is defined in a module that imports this one. Tests that start processes are slow and come last.
     """
-    stem = Path(file).stem.lstrip("_")
-    room = room_of(file)
-    places = TESTS.get(file) or TESTS.get(room, [f"tests/{room}"])
-    tests = [t for p in places for t in sorted((ROOT / p).rglob("test_*.py")) or [ROOT / p]]
+    stem, room = Path(file).stem.lstrip("_"), room_of(file)
+    own_names, users = names_of(file), importers_of(file)
+    names_of_users = set().union(*map(names_of, users)) - own_names
+    named, used = (re.compile(rf"\b({'|'.join(n)})\b") for n in (own_names, names_of_users))
+    keys = (file, Path(file).parent.as_posix(), room)
+    places = next((TESTS[key] for key in keys if key in TESTS), [f"tests/{room}"])
+    tests = {t for p in places for t in sorted((ROOT / p).rglob("test_*.py")) or [ROOT / p]}
+    if not any(test.stem == f"test_{stem}" for test in tests):  # also where it is used
+        tests.update((ROOT / "tests").rglob(f"test_{stem}.py"))
+    texts = {test: test.read_text("utf-8") for test in tests}
+    beside = {test: test.parent.name == Path(file).parent.name for test in tests}
 
-    def distance(test: Path) -> tuple[bool, bool, bool, bool, int]:
-        text = test.read_text("utf-8")
-        beside = test.parent.name == Path(file).parent.name
-        own = beside and test.stem == f"test_{stem}"
-        return not own, "subprocess" in text, stem not in text, not beside, len(text)
+    def distance(test: Path) -> tuple[bool, int, int, bool, int]:
+        n_named, n_used = (len(set(names.findall(texts[test]))) for names in (named, used))
+        return "subprocess" in texts[test], -n_named, -n_used, not beside[test], len(texts[test])
 
-    tests.sort(key=distance)
-    first, *others = [str(test.relative_to(ROOT)) for test in tests]
-    return [first, str(PACKAGE / file), *others]  # its doctests, too
+    stages: list[list[str]] = [[], [], []]
+    for test in sorted(tests, key=distance):
+        own = beside[test] and test.stem == f"test_{stem}"
+        stages[0 if own else 1 if named.search(texts[test]) else 2].append(
+            str(test.relative_to(ROOT))
+        )
+    stages[0].append(str(PACKAGE / file))
+    return stages
 
 
 class Workshop:
     """A copy of the repository in which mutants are tried."""
 
-    def __init__(self, folder: Path, limit: float | None = None) -> None:
+    def __init__(self, folder: Path, limit: float | None = None, near: bool = False) -> None:
         self.root, self.warm, self.limit = folder / "repository", folder / "warm", limit
+        self.near = near
         hidden = shutil.ignore_patterns(".*", "__pycache__", "out", "dist", "build", "_build")
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.copytree(ROOT, self.root, ignore=hidden)
@@ -302,14 +350,19 @@ class Workshop:
         self.seconds: dict[str, float] = {}
 
     def _pytest(
-        self, tests: list[str], cache: Path, limit: float, mutant: Mutant | None = None
+        self,
+        tests: list[str],
+        cache: Path,
+        limit: float,
+        mutant: Mutant | None = None,
+        compiled: bool = True,
     ) -> str:
         """Run tests in a fork, where the libraries are loaded: passed, failed or timeout."""
         child = os.fork()
         if child == 0:
             code = 3
             try:
-                code = self._in_child(tests, cache, mutant)
+                code = self._in_child(tests, cache, mutant, compiled)
             finally:
                 sys.stdout.flush()
                 os._exit(code)
@@ -325,7 +378,9 @@ class Workshop:
             with contextlib.suppress(ProcessLookupError):  # also what the tests have started
                 os.killpg(child, signal.SIGKILL)
 
-    def _in_child(self, tests: list[str], cache: Path, mutant: Mutant | None) -> int:
+    def _in_child(
+        self, tests: list[str], cache: Path, mutant: Mutant | None, compiled: bool
+    ) -> int:
         os.setsid()
         # A shell that starts a command in the background has it ignore Ctrl-C, which tests press.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -336,31 +391,38 @@ class Workshop:
         os.environ |= {"PYTHONPATH": str(self.root / "src"), "NUMBA_CACHE_DIR": str(cache)}
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         numba.config.CACHE_DIR, sys.dont_write_bytecode = str(cache), True
+        options = ["-x", "-q", "-rfE", "-p", "no:cacheprovider"]
+        if not compiled:
+            os.environ["NUMBA_DISABLE_JIT"], numba.config.DISABLE_JIT = "1", 1
+            options += ["-W", "ignore::RuntimeWarning"]
         sys.path.insert(0, str(self.root / "src"))
         if mutant:
-            if not is_compiled(mutant.file):
-                self._keep_compiled()
+            self._keep_compiled(mutant.file)
             path = self.root / PACKAGE / mutant.file
             path.write_bytes(mutant.apply(path.read_bytes()))
-        return int(pytest.main(["-x", "-q", "-rfE", "-p", "no:cacheprovider", *tests]))
+        return int(pytest.main([*options, *tests]))
 
-    def _keep_compiled(self) -> None:
-        """Take the digests of the source as it is: no compiled function changes with the mutant."""
+    def _keep_compiled(self, file: str) -> None:
+        """Take the digests of the source as it is where no compiled function changes."""
         path = self.root / PACKAGE / COMPILER
         if path.exists():
             name = "svmproba." + COMPILER.removesuffix(".py").replace("/", ".")
             spec = importlib.util.spec_from_file_location(name, path)
             sys.modules[name] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(sys.modules[name])
-            for file in (self.root / PACKAGE).rglob("*.py"):
-                sys.modules[name]._digest(file.parent)
+            changed = dependents_of(file) if is_compiled(file) else set()
+            changed_folders = {self.root / PACKAGE / Path(other).parent for other in changed}
+            folders = {source.parent for source in (self.root / PACKAGE).rglob("*.py")}
+            for folder in folders - changed_folders:
+                sys.modules[name]._digest(folder)
 
     def rehearse(self, room: str) -> float:
         """Run the tests of a room on the source as it is, once: they must pass; gives the time."""
         if room in self.seconds:
             return self.seconds[room]
         start = time.monotonic()
-        if self._pytest(tests_of(f"{room}/__init__.py"), self.warm, 3600.0) != "passed":
+        tests = [test for stage in stages_of(f"{room}/__init__.py") for test in stage]
+        if self._pytest(tests, self.warm, 3600.0) != "passed":
             raise SystemExit(f"{self.log.read_text()[-3000:]}\nThese tests fail without a mutant.")
         self.seconds[room] = time.monotonic() - start
         return self.seconds[room]
@@ -370,16 +432,21 @@ class Workshop:
         room, path = room_of(mutant.file), self.root / PACKAGE / mutant.file
         limit = self.limit or 90 + 4 * self.rehearse(room)
         cache, source = self.warm, path.read_bytes()
-        if room in ("solvers", "bootstrap"):  # do not spoil the cache for the others
+        if room in ("solvers", "bootstrap", "selection"):  # do not spoil the cache for the others
             cache = self.root.with_name("cache")
             shutil.rmtree(cache, ignore_errors=True)
-            if not is_compiled(mutant.file) or room == "bootstrap":
-                shutil.copytree(self.warm, cache)
-        tests, outcome = tests_of(mutant.file), "passed"
-        for part in (tests[:2], tests[2:]):  # most mutants die in the first, which is soon loaded
+            shutil.copytree(self.warm, cache)
+        stages = stages_of(mutant.file)
+        if self.near and (len(stages[0]) > 1 or stages[1]):
+            stages.pop()
+        runs = [(True, stage) for stage in stages if stage]
+        if room in UNCOMPILED and is_compiled(mutant.file):
+            runs.insert(0, (False, [UNCOMPILED[room]]))
+        outcome = "passed"
+        for compiled, tests in runs:
             try:
-                if part and outcome == "passed":
-                    outcome = self._pytest(part, cache, limit, mutant)
+                if outcome == "passed":
+                    outcome = self._pytest(tests, cache, limit, mutant, compiled)
             finally:
                 path.write_bytes(source)
         return outcome
@@ -424,6 +491,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="file of finished mutants, to go on from")
     parser.add_argument("--folder", type=Path, help="of the copy and the compiled functions")
     parser.add_argument("--limit", type=float, help="seconds a mutant; no run without one first")
+    parser.add_argument("--near", action="store_true", help="without tests that do not name it")
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
     args = parser.parse_args()
     chosen = draw(args.n, args.room, args.seed)
@@ -444,7 +512,7 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(library)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        workshop = Workshop(args.folder or Path(folder), args.limit)
+        workshop = Workshop(args.folder or Path(folder), args.limit, args.near)
         try:
             for k, mutant in enumerate(chosen, 1):
                 outcome = known.get(mutant.name()) or workshop.try_out(mutant)

@@ -182,6 +182,15 @@ def test_predict_takes_the_cheaper_label(fitted, costs, tmp_path):
     assert loaded.decide(X).tolist() == labels.tolist()
 
 
+def test_costs_of_vote_shares_are_warned_of():
+    model = BootstrapSVC(1.0, n_bootstraps=20, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="Expected costs from vote shares"):
+        model.decide(X, fn_cost=5.0)
+    with pytest.warns(UserWarning, match="Expected costs from vote shares"):
+        model.with_costs(fn_cost=5.0, fp_cost=1.0)
+    model.with_calibration("platt").decide(X, fn_cost=5.0)
+
+
 @pytest.mark.filterwarnings("ignore:Expected costs from vote shares")
 def test_the_model_itself_and_a_new_fit_have_no_costs(fitted):
     before = fitted.predict(X)

@@ -17,7 +17,6 @@ from svmproba.bootstrap.fitting import members
 from svmproba.estimators._progress import listening
 from svmproba.estimators.ensemble import pilots
 from svmproba.estimators.input.parameters import as_generator
-from svmproba.solvers.runtime import memory
 
 AUTO = {"Cs": [1.0, 10.0], "kernel": "rbf", "n_components": "auto", "n_bootstraps": 30}
 
@@ -139,20 +138,6 @@ def test_a_kernel_that_does_not_fit_into_memory_is_refused_before_the_fit(moons,
     for free in (needed, None):
         monkeypatch.setattr(members, "available_memory", lambda free=free: free)
         assert model.fit(X, y).exact_
-
-
-def test_memory_is_that_of_the_system_or_of_the_container(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "_SYSTEM", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
-    assert memory.available_memory() is None
-    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:  5000 kB\n")
-    assert memory.available_memory() == 5000 * 1024
-    (tmp_path / "memory.current").write_text("1000\n")
-    for limit, free in [("max", 5000 * 1024), ("4000", 3000), ("500", 0)]:
-        (tmp_path / "memory.max").write_text(f"{limit}\n")
-        assert memory.available_memory() == free
-    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\n")
-    assert memory.available_memory() is None
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Solvers on small problems, compiled and, by ``make uncompiled``, as the interpreter runs them.
 
-Compiled code reads on where an array ends; the interpreter raises an IndexError. `make uncompiled`
-runs this file and some others with NUMBA_DISABLE_JIT=1 and counts lines of the compiled modules.
+Compiled code reads on where an array ends; the interpreter raises an IndexError. The last test runs
+this file with NUMBA_DISABLE_JIT=1; `make uncompiled` runs some others as well and counts lines.
 """
 
 import os
@@ -120,11 +120,10 @@ def test_selection():
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled here")
 def test_without_compilation():
-    """Two tables and a constrained SVM of five samples in a process that compiles nothing."""
-    chosen = "(certified and (tall or sparse)) or (test_constrained and bb-1)"
+    """The same in a process that compiles nothing."""
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", chosen],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=root,
         capture_output=True,
@@ -132,4 +131,4 @@ def test_without_compilation():
         timeout=300,
     )
     assert done.returncode == 0, done.stdout
-    assert "3 passed" in done.stdout
+    assert "1 skipped" in done.stdout

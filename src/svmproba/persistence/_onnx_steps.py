@@ -182,7 +182,7 @@ def _imputer(graph: Graph, step: SimpleImputer, table: Table) -> Table:
             "SimpleImputer can be exported to ONNX with missing_values=nan and "
             "add_indicator=False only."
         )
-    if table.whole is None and any(table.is_text):
+    if any(table.is_text):
         columns = [
             _fill_text(graph, name, value) if text else _fill(graph, name, [value])
             for name, text, value in zip(*table[1:], step.statistics_, strict=True)

@@ -139,7 +139,12 @@ def test_scales_are_medians_and_thresholds_cover_the_scores():
         assert scale == pytest.approx(np.median(np.abs(scores[:, k, :][left_out])))
     assert np.all(np.diff(thresholds) > 0)
     assert 0.0 in thresholds
-    assert thresholds[-1] >= np.abs(scores.transpose(0, 2, 1)[left_out]).max()
+    largest = np.abs(scores.transpose(0, 2, 1)[left_out]).max()
+    assert thresholds[-1] == -thresholds[0] == pytest.approx(largest)
+    tiny = members._replace(
+        columns=[1e-3 * table for table in members.columns], intercept=1e-3 * members.intercept
+    )
+    assert scales_and_thresholds(tiny, X, counts)[1] == pytest.approx(1e-3 * thresholds)
 
 
 def test_many_records_are_represented_by_some(monkeypatch):

@@ -54,6 +54,7 @@ def test_numbers_of_other_types_are_those_of_their_text():
     np.testing.assert_array_equal(
         to_numbers(pa.array(decimals)).values, [float(x) for x in decimals]
     )
+    assert to_numbers(pa.array([2**53 + 1])).values.tolist() == [2.0**53]
 
 
 def test_true_and_false_as_numbers():

@@ -1,10 +1,12 @@
 """Attributes of a fitted ensemble belong to its arrays."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from svmproba import BootstrapSVC
-from svmproba.estimators.ensemble.attributes import Fitted, FittedAttributes
+from svmproba.estimators.ensemble.attributes import Fitted, FittedAttributes, n_landmarks
 
 FITTED = {
     name: value for name, value in vars(FittedAttributes).items() if isinstance(value, Fitted)
@@ -32,6 +34,20 @@ def test_attributes_of_several_classes(name):
     X = np.random.default_rng(0).normal(size=(40, 2))
     several = BootstrapSVC(1.0, n_bootstraps=20, random_state=0).fit(X, np.arange(40) % 3)
     assert hasattr(several, name)
+
+
+def test_landmarks_are_the_most_of_any_kernel():
+    """Those of exact kernels do not count."""
+
+    def feature_map(n_pivots, exact):
+        return SimpleNamespace(pivots=np.arange(n_pivots), exact=exact)
+
+    def ensemble(*maps):
+        return SimpleNamespace(members=SimpleNamespace(feature_maps=maps))
+
+    assert n_landmarks(ensemble(feature_map(9, True), feature_map(0, True))) == 0
+    assert n_landmarks(ensemble(feature_map(9, True), feature_map(3, False))) == 3
+    assert n_landmarks(ensemble(feature_map(5, False), feature_map(3, False))) == 5
 
 
 def test_copies_share_the_arrays(model):

@@ -18,3 +18,8 @@ def test_class_scores_are_libsvms():
 def test_class_scores_by_hand():
     found = class_scores(np.array([[-1.0, -2.0, 1.0]]), 3)
     np.testing.assert_allclose(found, [[2 + 3 / 12, -2 / 9, 1 - 1 / 6]])
+
+
+def test_a_score_of_zero_is_a_vote_for_the_first_class():
+    scores = class_scores(np.zeros((1, 3)), 3)
+    assert scores.tolist() == [[2.0, 1.0, 0.0]]

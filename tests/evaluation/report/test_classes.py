@@ -10,7 +10,6 @@ from sklearn.metrics import (
     accuracy_score,
     brier_score_loss,
     confusion_matrix,
-    log_loss,
     precision_score,
     recall_score,
 )
@@ -60,8 +59,16 @@ def test_new_records_by_the_measures_of_scikit_learn(models, wines, kind):
     accuracy, brier, loss = (row["value"][0] for row in found["quality"])
     assert accuracy == pytest.approx(accuracy_score(y, called))
     assert brier == pytest.approx(brier_score_loss(y, P, labels=labels))
-    if kind in ("calibrated", "costs"):
-        assert loss == pytest.approx(log_loss(y, P, labels=labels))
+    label = np.searchsorted(labels, y)
+    own = P[np.arange(len(y)), label]
+    least = 0.5 / 41 if kind in ("votes", "recalls") else 0.0  # half a vote of 40
+    assert loss == pytest.approx(-np.log(np.maximum(own, least)).mean())
+    shares = np.bincount(label) / len(y)
+    bases = [shares.max(), 1 - np.sum(shares**2), -np.sum(shares * np.log(shares))]
+    assert [row["base"] for row in found["quality"]] == pytest.approx(bases)
+    assert (found["moved"], found["calibrated"]) == (kind == "recalls", not least)
+    assert (found["n"], found["n_left_aside"]) == (len(y), 0)
+    assert found["classes"][2]["counts"] == np.histogram(P[:, 2], np.linspace(0, 1, 21))[0].tolist()
     each = {"labels": labels, "average": None, "zero_division": np.nan}
     rates = {"recall": recall_score(y, called, **each)}
     rates["precision"] = precision_score(y, called, **each)
@@ -76,6 +83,9 @@ def test_new_records_by_the_measures_of_scikit_learn(models, wines, kind):
     if kind == "costs":
         places = [np.searchsorted(labels, names) for names in (y, called)]
         assert found["cost"]["mean"] == pytest.approx(np.array(COSTS)[tuple(places)].mean())
+        constant = shares @ np.array(COSTS)
+        assert found["cost"]["constant"] == pytest.approx(constant.min())
+        assert found["cost"]["class"] == constant.argmin()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,6 +142,17 @@ def test_a_class_without_records(models, wines):
     assert missing["n"] == 0
     assert missing["recall"][0] is None
     assert "–" in report_html(models["calibrated"], X[some], y[some])
+
+
+def test_the_remedy_depends_on_what_was_asked_for(models, wines):
+    _, _, X, y = wines
+    X = np.full_like(X, X[0])  # one class for all
+    usual = " ".join(class_figures(models["votes"], X, y)["findings"])
+    assert "Give costs, or a recall of " in usual
+    for kind in ("recalls", "costs"):
+        found = " ".join(class_figures(models[kind], X, y)["findings"])
+        assert "This follows from the given costs or recalls" in found
+        assert "accuracy" not in found
 
 
 def test_bad_input(models, wines):

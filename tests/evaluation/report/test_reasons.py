@@ -21,6 +21,7 @@ def test_reasons_lead_to_the_score(pipeline, new_data):
     sizes = {row["name"]: row["size"] for row in figures["mean_sizes"]}
     expected = np.abs(found.values).mean(axis=0)
     assert sizes == pytest.approx(dict(zip(found.names, expected, strict=True)))
+    assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
 
 
 def test_many_columns_share_a_line():
@@ -31,6 +32,9 @@ def test_many_columns_share_a_line():
     why = report_figures(model, X, y)["near"]["rows"][0]["reasons"]
     assert len(why["bars"]) == N_REASONS
     assert why["n_rest"] == 15 - N_REASONS
+    shown = [abs(b["coef"]) for b in why["bars"]]
+    assert shown == sorted(shown, reverse=True)
+    assert why["reach"] == max(abs(b[end]) for b in why["bars"] for end in ("lower", "upper"))
     total = why["base"] + sum(b["coef"] for b in why["bars"]) + why["rest"]
     assert total == pytest.approx(why["score"])
     page = report_html(model, X, y)

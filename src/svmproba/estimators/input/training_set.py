@@ -25,9 +25,9 @@ def check_binary(y: NDArray[Any]) -> None:
     if target != "binary":
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {target}: "
-            f"y has {len(np.unique(y))} classes. BootstrapSVC without resample='blb', "
-            f"ProbabilitySVC, PosteriorProbabilitySVC and WeightedProbabilitySVC take more than "
-            f"two."
+            f"y has {len(np.unique(y))} classes. More than two are taken by BootstrapSVC, "
+            f"ThresholdBootstrapSVC and ConstrainedBootstrapSVC (not with resample='blb'), "
+            f"ProbabilitySVC, PosteriorProbabilitySVC and WeightedProbabilitySVC."
         )
 
 
