@@ -65,10 +65,11 @@ def invoke():
 
 @pytest.fixture(scope="session")
 def fit(invoke):
-    """Run ``svmproba fit`` with few bags."""
+    """Run ``svmproba fit`` with few bags; with kernel=None the command chooses the kernel."""
 
-    def run(data, out, *arguments, target="default", **more):
+    def run(data, out, *arguments, target="default", kernel="linear", **more):
         few = ["--bootstraps", 40, "--jobs", 1, "--target", target, "--out", out]
+        few += [] if kernel is None else ["--kernel", kernel]
         return invoke("fit", data, *few, *arguments, **more)
 
     return run

@@ -17,7 +17,7 @@ from svmproba.cli.costs import parse_costs
 from svmproba.cli.errors import InputError, Messages
 from svmproba.cli.input.tables import open_table
 from svmproba.cli.task import load_task
-from svmproba.cli.training import Goal, n_families, parse_floors, train
+from svmproba.cli.training import Goal, parse_floors, train
 from svmproba.preparation.preprocessing import make_preprocessor
 
 from .test_comparison import TWINS
@@ -231,11 +231,11 @@ def test_compare_prints_a_table_and_draws_a_picture(invoke, table, tmp_path):
 
 
 def test_the_work_is_counted(several):
-    assert n_families(several, Goal(class_weight=None)) == 3
-    assert n_families(several, Goal(class_weight=None, kernel="auto")) == 6
     done = []
-    train(several, Goal(class_weight=None), n_bootstraps=20, n_jobs=1, advance=done.append)
-    assert sum(done) == 60
+    few = {"n_bootstraps": 20, "n_jobs": 1}
+    train(several, Goal(class_weight=None), **few, advance=lambda *bags: done.append(bags))
+    assert sum(n for n, _ in done) == 60
+    assert {total for _, total in done} == {60}
 
 
 def test_rates_of_groups_are_held_out_with_them(table):

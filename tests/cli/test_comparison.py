@@ -24,6 +24,7 @@ from svmproba.preparation.preprocessing import make_preprocessor
 
 BAGS = {"n_bootstraps": 40, "random_state": 3}
 TWINS = {
+    "fit": BootstrapSVC(**BAGS, calibration="auto", kernel="auto"),
     "ebb": BootstrapSVC(**BAGS),
     "ebb_calibrated": BootstrapSVC(**BAGS, calibration="auto"),
     "ebb_best": BootstrapSVC(**BAGS, epsilon=0.0),
@@ -87,9 +88,9 @@ def test_columns_of_the_table_end_below_each_other():
 
 
 def test_methods_are_those_of_the_table():
-    assert check_methods(["tao", "ebb"]) == ("ebb", "tao")
+    assert check_methods(["tao", "ebb", "fit"]) == ("fit", "ebb", "tao")
     assert set(check_methods([])) == set(TWINS)
-    with pytest.raises(InputError, match=r"--methods must be of ebb, .*; got x, y"):
+    with pytest.raises(InputError, match=r"--methods must be of fit, ebb, .*; got x, y"):
         check_methods(["ebb", "x", "y"])
 
 

@@ -8,7 +8,7 @@ from svmproba import BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.cli.costs import Costs
 from svmproba.cli.errors import InputError
 from svmproba.cli.task import Task
-from svmproba.cli.training import Goal, n_families, n_features, train
+from svmproba.cli.training import Goal, n_features, train
 from svmproba.preparation.preprocessing import make_preprocessor
 
 FEW = {"n_bootstraps": 30, "n_jobs": 1, "seed": 3}
@@ -31,13 +31,14 @@ FEW = {"n_bootstraps": 30, "n_jobs": 1, "seed": 3}
 )
 def test_twin_made_by_hand(task, goal, twin):
     done = []
-    model = train(task, goal, **FEW, advance=done.append)
+    model = train(task, goal, **FEW, advance=lambda *bags: done.append(bags))
     twin = make_pipeline(make_preprocessor(task.X), twin)
     twin[-1].set_params(n_bootstraps=30, random_state=3)
     twin.fit(task.X, task.y)
     np.testing.assert_array_equal(model.predict_proba(task.X), twin.predict_proba(task.X))
     assert model["svm"].guarantee_ == twin[-1].guarantee_
-    assert sum(done) == 30
+    assert sum(n for n, _ in done) == 30
+    assert {total for _, total in done} == {30}
     assert len(done) < 30  # blocks of bags, from which a pace can be told
 
 
@@ -94,9 +95,7 @@ def test_only_a_split_holds_records_out():
     assert [goal.wants_rate for goal in (Goal(), Goal(tpr=0.0), Goal(tnr=0.0))] == [0, 1, 1]
 
 
-def test_the_work_and_the_features_are_counted(task, priced):
+def test_features_are_counted(priced):
     _, model = priced
     assert n_features(model) == 6  # three numbers and three kinds of home
     assert model["svm"].n_features_in_ == 6
-    assert n_families(task, Goal(class_weight=None)) == 1
-    assert n_families(task, Goal(class_weight="balanced")) == 1

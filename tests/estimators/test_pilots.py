@@ -88,9 +88,10 @@ def test_small_tables_end_exact_and_linear_kernels_have_no_landmarks(moons):
 def test_bags_of_the_search_are_not_counted_but_told(moons, capsys):
     heard = []
     model = BootstrapSVC(**AUTO, gammas=1.0, random_state=np.random.RandomState(0), verbose=1)
-    with listening(heard.append):
+    with listening(lambda *bags: heard.append(bags)):
         model.fit(*moons)
-    assert sum(heard) == 30
+    assert sum(n for n, _ in heard) == 30
+    assert {n_bags for _, n_bags in heard} == {30}
     told = [line for line in capsys.readouterr().err.splitlines() if "n_components" in line]
     assert len(told) == len(model.components_path_["brier"])
     assert told[0].startswith("n_components=50: Brier score 0.")

@@ -45,13 +45,25 @@ def test_the_live_bar_tells_the_same(clock, capsys, monkeypatch):
     monkeypatch.setattr(
         "rich.progress.Progress.update", lambda bar, task, **said: told.append(said)
     )
-    with show_progress("fit", 500, "bags") as advance:
+    with show_progress("fit", None, "bags") as advance:
         for seconds, bags in FIT:
             clock.now += seconds
-            advance(bags)
+            advance(bags, total=500)
+    assert {one["total"] for one in told} == {500}
     assert [one["left"] for one in told[:4]] == ["", "", "about 5.2 s left", "about 4.5 s left"]
     assert [one["completed"] for one in told] == list(range(50, 501, 50))
     assert told[-1]["left"] == ""
+
+
+def test_the_number_of_units_may_be_told_with_the_first(clock, capsys):
+    with show_progress("fit", None, "bags") as advance:
+        for seconds, bags in FIT:
+            clock.now += seconds
+            advance(bags, total=500)
+    assert capsys.readouterr().err.splitlines() == [
+        "fit: 50 of 500 bags",
+        "fit: 400 of 500 bags, about 1.5 s left",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 from svmproba._types import Floats
 from svmproba.cli.errors import InputError
 from svmproba.cli.task import Task
+from svmproba.cli.training import default_kernel
 from svmproba.estimators import BootstrapSVC, PosteriorProbabilitySVC, ProbabilitySVC
 from svmproba.preparation.folds import (
     Reader,
@@ -25,6 +26,7 @@ from svmproba.preparation.performance import ClassSummary, Summary, summarise, s
 
 #: Titles of the methods, in the order of the table.
 LABELS = {
+    "fit": "svmproba fit, its default",
     "ebb": "EBB, vote shares",
     "ebb_calibrated": "EBB, calibrated",
     "ebb_best": "EBB, best C alone",
@@ -36,7 +38,7 @@ LABELS = {
 
 
 #: Methods that are read from one fit of EBB.
-_OF_EBB = ("ebb", "ebb_calibrated", "ebb_best")
+OF_EBB = ("ebb", "ebb_calibrated", "ebb_best")
 
 
 class MethodResult(NamedTuple):
@@ -80,8 +82,8 @@ def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
 
 def families_of(methods: Sequence[str]) -> list[tuple[str, ...]]:
     """Group the methods that share a fit."""
-    ours = tuple(method for method in methods if method in _OF_EBB)
-    return [ours] * bool(ours) + [(method,) for method in methods if method not in _OF_EBB]
+    ours = tuple(method for method in methods if method in OF_EBB)
+    return [ours] * bool(ours) + [(method,) for method in methods if method not in OF_EBB]
 
 
 def compare_methods(
@@ -109,7 +111,7 @@ def compare_methods(
     for family in families_of(methods):
         name = family[0]
         found = out_of_fold(
-            _estimator(name, n_bootstraps=n_bootstraps, n_jobs=n_jobs, random_state=seed),
+            _estimator(name, len(y), n_bootstraps, n_jobs=n_jobs, random_state=seed),
             task.X,
             y,
             readers=_readers(family, several),
@@ -125,13 +127,17 @@ def compare_methods(
     return results
 
 
-def _estimator(method: str, n_bootstraps: int, n_jobs: int | None, random_state: int) -> Any:
+def _estimator(
+    method: str, n_records: int, n_bootstraps: int, n_jobs: int | None, random_state: int
+) -> Any:
     """Unfitted classifier of a method."""
     if method == "linear_svc":
         # Its jobs would be processes, which take longer to start than the fits.
         return CalibratedClassifierCV(LinearSVC(random_state=random_state))
     common: dict[str, Any] = {"n_jobs": n_jobs, "random_state": random_state}
-    if method in _OF_EBB:
+    if method == "fit":
+        common |= {"calibration": "auto", "kernel": default_kernel(n_records)}
+    if method in ("fit", *OF_EBB):
         return BootstrapSVC(n_bootstraps=n_bootstraps, **common)
     if method == "tao":
         return PosteriorProbabilitySVC(np.sqrt(10.0), cv=10, **common)

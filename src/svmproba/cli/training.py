@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,13 +19,14 @@ from svmproba.cli.errors import InputError, in_options
 from svmproba.cli.input.labels import Labels, find_class
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
-from svmproba.estimators._progress import listening
-from svmproba.estimators.ensemble.setting import class_weightings
-from svmproba.estimators.input.parameters import check_kernels
+from svmproba.estimators._progress import Listener, listening
 from svmproba.preparation.preprocessing import make_preprocessor
 
 #: Share of either class that ``guarantee="split"`` holds out.
 HELD_OUT_SHARE = 0.3
+#: Records up to which rbf SVMs are fitted as well unless a kernel is named: a fit takes about a
+#: minute of two cores there, and beyond that four times as long for twice as many records.
+KERNELS_UP_TO = 3_000
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def train(
     n_bootstraps: int = 500,
     n_jobs: int | None = None,
     seed: int = 0,
-    advance: Callable[[int], None] | None = None,
+    advance: Listener | None = None,
 ) -> Pipeline:
     """Fit a pipeline of the steps ``columns`` (a ColumnTransformer) and ``svm``.
 
@@ -192,12 +193,9 @@ def _part(labels: NDArray[Any] | None, places: NDArray[np.intp]) -> NDArray[Any]
     return None if labels is None else labels[places]
 
 
-def n_families(task: Task, goal: Goal) -> int:
-    """Count the SVMs of every bag and C: pairs of classes times kernels times class weights."""
-    y, classes = task.y[task.kept], np.array(task.classes)
-    sizes = [int(np.sum(y == label)) for label in task.classes]
-    weights = class_weightings(goal.class_weight, classes, sizes)
-    return math.comb(len(classes), 2) * len(check_kernels(goal.kernel)) * len(weights)
+def default_kernel(n_records: int, calibration: str | None = "auto") -> str:
+    """Kernel where none is named: both if that is affordable and the calibration weighs them."""
+    return "auto" if calibration == "auto" and n_records <= KERNELS_UP_TO else "linear"
 
 
 def n_features(model: Pipeline) -> int:

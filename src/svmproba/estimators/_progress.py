@@ -14,12 +14,15 @@ from svmproba._sklearn_compat import callback_context, has_callbacks
 
 SECONDS_BETWEEN_LINES = 1.0
 
-_listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener", default=None)
+#: ``listener(n_more, n_bags)``: so many more bags are done, of all bags of the fit.
+Listener = Callable[[int, int], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(listener: Callable[[int], None]) -> Iterator[None]:
-    """Tell a function how many more bags are done, block by block, of all fits in this context."""
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell a function of the bags that are done, block by block, of all fits in this context."""
     before = _listener.set(listener)
     try:
         yield
@@ -52,7 +55,7 @@ class FitProgress:
                 bag.call_on_fit_task_begin(estimator=self._estimator)
                 bag.call_on_fit_task_end(estimator=self._estimator)
         if self._listener is not None:
-            self._listener(n_done_now)
+            self._listener(n_done_now, self._n_bags)
         if self._estimator.verbose:
             self._print_line()
 

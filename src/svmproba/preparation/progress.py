@@ -14,7 +14,7 @@ from svmproba._pace import Pace
 #: Without a terminal, a line is written at most every so many seconds.
 SECONDS_BETWEEN_LINES = 5.0
 
-#: ``advance(n, said=None, left=None)``, see `show_progress`.
+#: ``advance(n, said=None, left=None, total=None)``, see `show_progress`.
 Advance = Callable[..., None]
 
 
@@ -43,28 +43,31 @@ def show_progress(
     """Show the progress of some work of `total` units while the context lasts.
 
     `check` is called at every step and may stop the work by an exception. Yields ``advance(n,
-    said=None, left=None)``: n more units are done; `said` replaces their number in what is shown,
-    and `left` the estimate of the seconds left. With ``n=0`` a bar shows `said`, and no line is
-    written.
+    said=None, left=None, total=None)``: n more units are done; `said` replaces their number in what
+    is shown, `left` the estimate of the seconds left, and `total` sets the number of all units.
+    With ``n=0`` a bar shows `said`, and no line is written.
     """
     bar = sys.stderr.isatty() and find_spec("rich") is not None
     with _bar(what, total) if bar else _lines(what, seconds_between) as show:
         pace = Pace(total, done)
 
-        def advance(n: int, said: str | None = None, left: float | None = None) -> None:
+        def advance(
+            n: int, said: str | None = None, left: float | None = None, total: int | None = None
+        ) -> None:
+            pace.total = total or pace.total
             if n:
                 pace.note(n)
-            of = "" if total is None else f" of {total:,}"
+            of = "" if pace.total is None else f" of {pace.total:,}"
             seconds = pace.left() if left is None else left
             when = f"about {duration(seconds)} left" if seconds else ""
-            show(n, pace.done, said or f"{pace.done:,}{of} {unit}", when)
+            show(n, pace, said or f"{pace.done:,}{of} {unit}", when)
             check()
 
         yield advance
 
 
 @contextlib.contextmanager
-def _bar(what: str, total: int | None) -> Iterator[Callable[[int, int, str, str], None]]:
+def _bar(what: str, total: int | None) -> Iterator[Callable[[int, Pace, str, str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -77,14 +80,16 @@ def _bar(what: str, total: int | None) -> Iterator[Callable[[int, int, str, str]
     ]
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task: Any = bar.add_task(what, total=total, said="", left="")
-        yield lambda n, done, said, left: bar.update(task, completed=done, said=said, left=left)
+        yield lambda n, pace, said, left: bar.update(
+            task, completed=pace.done, total=pace.total, said=said, left=left
+        )
 
 
 @contextlib.contextmanager
-def _lines(what: str, seconds_between: float) -> Iterator[Callable[[int, int, str, str], None]]:
+def _lines(what: str, seconds_between: float) -> Iterator[Callable[[int, Pace, str, str], None]]:
     written = time.monotonic()
 
-    def show(n: int, done: int, said: str, left: str) -> None:
+    def show(n: int, pace: Pace, said: str, left: str) -> None:
         nonlocal written
         now = time.monotonic()
         if n and now - written >= seconds_between:

@@ -56,7 +56,7 @@ def test_json_of_some_methods(compare):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--methods", "svm"], "--methods must be of ebb, ebb_calibrated, .*; got svm"),
+        (["--methods", "svm"], "--methods must be of fit, ebb, .*; got svm"),
         (["--folds", "200"], "--folds 200 needs 400 records of every class"),
         (["--folds", "1"], "--folds must be at least 2; got 1"),
         (["--out", "picture.txt"], r"--out must end with \.png or \.pdf or \.svg"),

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from contextlib import nullcontext
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ import pytest
 import svmproba
 from svmproba.cli import training
 from svmproba.cli.commands import fit as module
-from svmproba.cli.errors import InputError
 
 
 def test_end_to_end(credit, fit, tmp_path):
@@ -290,9 +289,11 @@ def test_costs_ask_for_calibration(credit, fit, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "kernels", "n_weights"),
     [
-        ([], {"linear"}, 2),
-        (["--class-weight", "none"], {"linear"}, 1),
+        ([], {"linear", "rbf"}, 2),
+        (["--kernel", "linear"], {"linear"}, 2),
+        (["--class-weight", "none", "--kernel", "rbf"], {"rbf"}, 1),
         (["--calibration", "none"], {"linear"}, 1),
+        (["--calibration", "platt"], {"linear"}, 2),
         (["--class-weight", "balanced", "--kernel", "auto"], {"linear", "rbf"}, 1),
     ],
 )
@@ -303,9 +304,8 @@ def test_kernels_and_class_weights(fit, tmp_path, arguments, kernels, n_weights)
     table["y"] = np.where(y, "ill", "well")
     table.to_csv(tmp_path / "rare.csv", index=False)
     out = tmp_path / "m.svmproba"
-    done = fit(
-        tmp_path / "rare.csv", out, "--positive", "ill", "--bootstraps", 20, *arguments, target="y"
-    )
+    few = ["--positive", "ill", "--bootstraps", 20]
+    done = fit(tmp_path / "rare.csv", out, *few, *arguments, target="y", kernel=None)
     assert done.exit_code == 0, done.stderr
     thetas = svmproba.load(out)[-1].thetas_
     assert set(thetas["kernel"]) == kernels
@@ -313,24 +313,39 @@ def test_kernels_and_class_weights(fit, tmp_path, arguments, kernels, n_weights)
     assert f"20 bags x {len(thetas)} hyperparameter values" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "n_bags"), [(["--kernel", "auto"], 80), (["--class-weight", "none"], 40)]
-)
-def test_all_bags_of_all_kernels_are_counted(fit, credit, tmp_path, monkeypatch, arguments, n_bags):
+@pytest.mark.parametrize("gammas", [1, 2])
+def test_all_bags_of_all_kernels_are_counted(fit, credit, tmp_path, monkeypatch, gammas):
     told = []
 
+    @contextmanager
     def show_progress(name, total, unit, check):
-        told.append((name, total, unit))
-        return nullcontext()
-
-    def train(*arguments, **setting):
-        raise InputError("far enough")
+        assert (name, total, unit) == ("fit", None, "bags")
+        yield lambda n, total: told.append((n, total))
 
     monkeypatch.setattr(module, "show_progress", show_progress)
-    monkeypatch.setattr(training, "train", train)
-    done = fit(credit, tmp_path / "m.svmproba", "--calibration", "none", *arguments)
-    assert "far enough" in done.stderr
-    assert told == [("fit", n_bags, "bags")]
+    found = ["scale", 0.5][:gammas], {"gamma": np.array([0.5]), "brier": np.array([0.1])}
+    monkeypatch.setattr("svmproba.estimators._bootstrap_svc.find_gammas", lambda *_: found)
+    done = fit(credit, tmp_path / "m.svmproba", "--class-weight", "none", kernel=None)
+    assert done.exit_code == 0, done.stderr
+    n_bags = 40 * (1 + gammas)
+    assert sum(n for n, _ in told) == n_bags
+    assert {total for _, total in told} == {n_bags}
+
+
+@pytest.mark.parametrize("limit", [239, 240])
+def test_large_tables_have_linear_svms_alone(fit, credit, tmp_path, monkeypatch, limit):
+    monkeypatch.setattr(training, "KERNELS_UP_TO", limit)
+    for arguments, large in (([], limit < 240), (["--kernel", "auto"], False)):
+        done = fit(credit, tmp_path / "m.svmproba", "--force", *arguments, kernel=None)
+        assert done.exit_code == 0, done.stderr
+        assert ("linear SVMs alone; --kernel auto adds rbf SVMs" in done.stderr) == large
+        thetas = svmproba.load(tmp_path / "m.svmproba")[-1].thetas_
+        assert set(thetas["kernel"]) == ({"linear"} if large else {"linear", "rbf"})
+
+
+def test_the_limit_of_kernels_is_the_one_that_is_told(invoke):
+    said = " ".join(invoke("fit", "--help").output.replace("│", " ").split())
+    assert f"auto with --calibration auto and up to {training.KERNELS_UP_TO:,} records" in said
 
 
 def test_no_command_shows_the_commands(invoke):

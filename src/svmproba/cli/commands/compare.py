@@ -25,7 +25,7 @@ OF_SEVERAL = (
 LEGEND = (
     "Every record is predicted by a model that was fitted without it; the folds are the same for "
     "all methods. {}; *: best. Vote shares are not probabilities of the label: a wrong 0 or 1 "
-    "counts 36 in the log loss. The EBB methods share a fit."
+    "counts 36 in the log loss. The EBB methods share a fit of linear SVMs."
 )
 #: Kinds of pictures that can be written.
 PICTURES = (".png", ".pdf", ".svg")
@@ -39,8 +39,8 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Some of ebb, ebb_calibrated, ebb_best, platt, sollich, tao, linear_svc, "
-            "separated by commas. Default: all.",
+            help="Some of fit (what svmproba fit does by default), ebb, ebb_calibrated, ebb_best, "
+            "platt, sollich, tao, linear_svc, separated by commas. Default: all.",
             show_default=False,
         ),
     ] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,11 +67,14 @@ def fit(
         ),
     ] = None,
     kernel: Annotated[
-        str,
+        str | None,
         _goal(
-            "Kernel: linear, rbf, or auto, which fits both: slower, and finds curved boundaries."
+            "Kernel: linear (fast, and predict --explain gives reasons), rbf, or auto: both, which "
+            "finds curved boundaries. Default: auto with --calibration auto and up to 3,000 "
+            "records, otherwise linear.",
+            show_default=False,
         ),
-    ] = "linear",
+    ] = None,
     bootstraps: options.Bootstraps = 500,
     groups: options.Groups = None,
     by: options.By = None,
@@ -98,7 +102,7 @@ def fit(
         from svmproba.cli.costs import parse_costs
         from svmproba.cli.input.tables import open_table
         from svmproba.cli.task import load_task
-        from svmproba.cli.training import Goal, parse_floors
+        from svmproba.cli.training import Goal, default_kernel, parse_floors
 
         check_model_target(out, inputs=[data, *([costs] if costs else [])], force=force)
         weighting = class_weight or ("none" if calibration == "none" else "auto")
@@ -111,7 +115,7 @@ def fit(
             _choice("--calibration", calibration, CALIBRATIONS),
             parse_costs(costs),
             _choice("--class-weight", weighting, CLASS_WEIGHTS),
-            options.choice("--kernel", kernel, KERNELS),
+            options.choice("--kernel", kernel or "auto", KERNELS),
         )
         goal.check()
         setting = options.fit_setting(bootstraps, jobs, seed)
@@ -129,6 +133,10 @@ def fit(
                 by=by,
                 seed=seed,
             )
+        if kernel is None:
+            goal = replace(goal, kernel=default_kernel(len(task.kept), goal.calibration))
+            if goal.kernel == "linear" and goal.calibration == "auto":
+                messages.note("a large table: linear SVMs alone; --kernel auto adds rbf SVMs")
         model, about = _train(messages, task, goal.for_classes(task), setting, target)
         about |= {"groups": groups, "by": by}
         return _save(messages, model, about, out, force)
@@ -147,15 +155,14 @@ def _train(
     """Fit the model and describe it."""
     from svmproba.cli.output.classes import describe_classes
     from svmproba.cli.output.summary import describe
-    from svmproba.cli.training import n_families, train
+    from svmproba.cli.training import train
 
     if goal.costs is not None and goal.calibration is None:
         messages.warn(
             "without calibration the probability is a share of votes: costs need --calibration"
         )
-    n_bags = setting["n_bootstraps"] * n_families(task, goal)
-    with show_progress("fit", n_bags, "bags", messages.check) as advance:
-        model = train(task, goal, **setting, advance=advance)
+    with show_progress("fit", None, "bags", messages.check) as advance:
+        model = train(task, goal, **setting, advance=lambda n, total: advance(n, total=total))
     tell = describe if task.positive is not None else describe_classes
     return model, plain(tell(model, task, goal, target))
 

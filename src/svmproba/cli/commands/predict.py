@@ -32,7 +32,10 @@ def predict(
     confidence: Annotated[float, typer.Option(help="Confidence of the interval.")] = 0.95,
     explain: Annotated[
         int,
-        typer.Option(help="Reasons for each record: the columns that add most to its score."),
+        typer.Option(
+            help="Reasons for each record: the columns that add most to its score. For models of "
+            "svmproba fit --kernel linear."
+        ),
     ] = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="An unknown category is an error.")
@@ -117,7 +120,10 @@ def check_explain(explain: int, svm: Any) -> None:
     """Refuse reasons for a model that has none."""
     options.at_least("--explain", explain, 0)
     if explain and not hasattr(svm, "mean_coef_"):
-        raise InputError("--explain needs a model with --kernel linear: kernels have no reasons")
+        raise InputError(
+            "--explain needs linear SVMs, whose scores are sums over the columns: fit the model "
+            "with --kernel linear"
+        )
 
 
 def _predict(messages: Messages, scorer: Any, table: Any, out: str, force: bool) -> Outcome:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba.cli.comparison import LABELS, MethodResult
+from svmproba.cli.comparison import LABELS, OF_EBB, MethodResult
 from svmproba.evaluation import ReliabilityDisplay
 from svmproba.evaluation._drawing import NEGATIVE_COLOR, POSITIVE_COLOR, tidy, wrapped
 from svmproba.preparation.performance import ClassSummary
@@ -49,7 +49,7 @@ def draw_comparison(
 def _draw_errors(ax: Any, results: Sequence[MethodResult]) -> None:
     places = np.arange(len(results))[::-1]
     errors, spread, name = _errors([result.summary for result in results])
-    ours = ["ebb" in result.method for result in results]
+    ours = [result.method in ("fit", *OF_EBB) for result in results]
     for place, error, se, own in zip(places, errors, spread, ours, strict=True):
         color = POSITIVE_COLOR if own else NEGATIVE_COLOR
         ax.errorbar(error, place, xerr=se, fmt="o", color=color, capsize=3, ms=5.5)

@@ -56,7 +56,7 @@ class Pilot:
         """Brier score out of bag with other parameters."""
         _, X, y, weight, _, groups, *_ = self._checked
         # A caller who counts bags waits for those of the fit, and warnings would be about few bags.
-        with warnings.catch_warnings(), listening(lambda n_done: None):
+        with warnings.catch_warnings(), listening(lambda n_more, n_bags: None):
             warnings.simplefilter("ignore")
             self._model.set_params(**parameters).fit(X, y, weight, groups)
         P = self._model.oob_proba_
