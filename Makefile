@@ -53,7 +53,7 @@ test-oldest: $(OLDEST)/.installed ## the tests with the least versions of all de
 
 $(OLDEST)/.installed: pyproject.toml constraints/oldest.txt
 	@$(PYTHON) -m venv $(OLDEST)
-	@$(OLDEST)/bin/python -m pip install -q -e ".[test,plot]" -c constraints/oldest.txt
+	@$(OLDEST)/bin/python -m pip install -q -e ".[all,test]" -c constraints/oldest.txt
 	@touch $@
 
 coverage: $(RELEASE_INSTALLED) ## the tests, with lines and branches counted; HTML in out/coverage/html

@@ -72,6 +72,25 @@ def test_extras():
     assert named == set(extras) - {"all", "gpu", "test", "docs", "bench", "release"}
 
 
+def test_the_least_versions_that_are_tested_are_those_declared():
+    """Of what users install: the tools of the tests may be newer."""
+    extras = PROJECT["optional-dependencies"]
+    (everything,) = extras["all"]
+    needed = PROJECT["dependencies"] + [
+        line for name in re.findall(r"\w+", everything)[1:] for line in extras[name]
+    ]
+    declared = dict(re.fullmatch(r"([\w-]+)(?:\[.+\])?>=(.+)", line).groups() for line in needed)
+    listed = (ROOT / "constraints" / "oldest.txt").read_text(encoding="utf-8")
+    tested = dict(re.findall(r"^([\w-]+)==(.+)$", listed, re.MULTILINE))
+
+    def numbers(version):
+        return [int(part) for part in (version + ".0.0").split(".")[:3]]
+
+    assert {name: numbers(tested[name]) for name in declared} == {
+        name: numbers(version) for name, version in declared.items()
+    }
+
+
 def test_the_conda_recipe_needs_what_the_package_needs():
     recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
     run = recipe.split("  run:\n")[1].split("\n\n")[0]
