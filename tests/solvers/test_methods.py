@@ -28,7 +28,8 @@ GUIDE = Path(__file__).parents[2] / "docs" / "solver.md"
         (50_000, 504, 500, False, False, ["coordinate descent"]),
         (50_000, 504, 500, True, False, ["coordinate descent"]),
         (500, 1, 500, False, True, ["smo"]),
-        (500, 1, 6, False, True, ["working sets"]),  # rows when they are needed
+        (500, 1, 6, False, True, ["smo"]),
+        (1500, 1, 6, False, True, ["working sets"]),  # rows when they are needed
         (15_000, 1, 500, False, True, ["working sets"]),
     ],
 )

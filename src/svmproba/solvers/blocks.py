@@ -17,6 +17,8 @@ from svmproba.solvers.problem import certify, certify_gram, stretch
 #: Memory that a running block may use for scores and multipliers. It takes a portion of its bags at
 #: a time, at least one, so that large blocks need no more memory than small ones.
 BLOCK_BYTES = 2**21
+#: Times that a member on a kernel matrix goes on from scores in float64: its steps use float32.
+_ROUNDS = 3
 
 
 class Ensemble(NamedTuple):
@@ -112,7 +114,10 @@ def _polish(
 ) -> None:
     """Improve members on a kernel matrix that missed the tolerance; changes all arrays."""
     signs, targets = task.problem.signs, task.problem.targets
-    for b, k in np.argwhere(gap > task.tol).tolist():
+    missed = np.repeat(np.argwhere(gap > task.tol), _ROUNDS, axis=0)
+    for b, k in missed.tolist():
+        if gap[b, k] <= task.tol:
+            continue
         one, bounds, beta = task.grid[k : k + 1], task.grid[k] * base[b], alphas[b, k].copy()
         products = scores[b, k] - bias[b, k]
         if task.rows is not None:  # the scores are those of stretched weights

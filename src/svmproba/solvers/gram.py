@@ -2,12 +2,17 @@
 
 A fit on a kernel works on this matrix K and on signed multipliers: the scores of a member are
 ``K @ beta + bias``. A fit of many bags computes the whole matrix. A fit of one or a few SVMs needs
-the rows of their support vectors only. These are computed in blocks when a working set first needs
-them, and the least recently used ones make room for others, so that one SVM has no limit of rows.
+the rows of the samples whose multipliers moved only. These are computed in blocks when a step first
+needs them, and the least recently used ones make room for others, so that one SVM has no limit of
+rows.
+
+Rows of the rbf kernel that steps need are float32: they take half the time and half the memory.
+Certificates compute kernel values again, in float64, and forget them at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
@@ -23,12 +28,14 @@ from svmproba.solvers.core.tables import is_dense
 from svmproba.solvers.kernels import apply_kernel, kernel_diagonal, kernel_sides
 
 #: Memory for rows that were computed one block at a time.
-CACHE_BYTES = 2**31
+CACHE_BYTES = 2**27
 #: Columns of a row that are worked on at a time: the sums of a grid of C stay in the first-level
 #: cache.
 _PART = 512
-#: Rows and columns that are computed at a time.
-_BLOCK = (128, 1024)
+#: Rows and columns that are computed at a time: they stay in the second-level cache.
+_BLOCK = (64, 1024)
+#: Largest gamma |x|^2 up to which float32 tells distances well enough for steps.
+_NEAR = 1000.0
 
 
 class Gram:
@@ -38,6 +45,8 @@ class Gram:
     ----------
     diagonal : array of shape (n,)
         Kernel values of every sample with itself.
+    whole : bool
+        Whether all rows are held in float64, in their order.
     table : array of shape (capacity, n)
         The rows that are held.
     slot : int array of shape (n,)
@@ -48,11 +57,17 @@ class Gram:
 
     def __init__(self, write: partial[None], diagonal: Floats) -> None:
         self._write = write
+        self._quick = _quick_sides(self.source)
         self.diagonal = diagonal
         self.shape = (len(diagonal), len(diagonal))
         self.unit = float(2.0 ** np.ceil(np.log2(np.abs(diagonal).max() or 1.0)))
         self.n_threads = 1
-        self._forget()
+        self.whole = False
+        self.table = np.empty((0, len(diagonal)), np.float64 if self._quick is None else np.float32)
+        self.slot = np.full(len(diagonal), -1)
+        self._owner, self._used = np.empty((2, 0), np.intp)
+        self._clock, self._n_filled = 0, 0
+        self._singles: NDArray[np.float32] | None = None
 
     @classmethod
     def of_samples(cls, X: Rows, kernel: str, *, gamma: float, degree: int, coef0: float) -> Gram:
@@ -66,14 +81,8 @@ class Gram:
     def of_matrix(cls, K: Floats) -> Gram:
         """Kernel matrix that is at hand."""
         gram = cls(partial(_copy_values, K), K.diagonal().copy())
-        gram.table, gram.slot = K, np.arange(len(K))
+        gram.table, gram.slot, gram.whole = K, np.arange(len(K)), True
         return gram
-
-    def _forget(self) -> None:
-        n = len(self.diagonal)
-        self.table, self.slot = np.empty((0, n)), np.full(n, -1)
-        self._owner, self._used, self._clock = np.empty(0, np.intp), np.empty(0, np.intp), 0
-        self._singles: NDArray[np.float32] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what another process computes sooner than it receives it."""
@@ -83,11 +92,6 @@ class Gram:
         self.__init__(state["_write"], state["diagonal"])  # type: ignore[misc]
 
     @property
-    def whole(self) -> bool:
-        """Whether all rows are held, in their order."""
-        return len(self.table) == len(self.diagonal) and bool((self.slot >= 0).all())
-
-    @property
     def source(self) -> tuple[tuple[Rows, Rows], str, int] | None:
         """Sides, kernel and degree of a matrix of samples, None for one at hand."""
         return self._write.args if self._write.func is _write_values else None
@@ -95,17 +99,29 @@ class Gram:
     def complete(self) -> None:
         """Compute all rows."""
         if not self.whole:
-            n = len(self.diagonal)
-            self.table, self.slot = np.empty((n, n)), np.arange(n)
+            self.table, self.slot = np.empty(self.shape), np.arange(len(self.diagonal))
             self._fill(self.slot, self.slot)
+            self.whole = True
 
     def singles(self) -> NDArray[np.float32]:
         """All entries divided by the unit, in float32."""
         if self._singles is None:
-            self.complete()
             self._singles = np.empty(self.shape, np.float32)
-            np.multiply(self.table, 1.0 / self.unit, out=self._singles, casting="same_kind")
+            if self.whole:
+                np.multiply(self.table, 1.0 / self.unit, out=self._singles, casting="same_kind")
+            else:
+                self.block(np.arange(len(self.diagonal)), self._singles)
         return self._singles
+
+    def block(self, places: Ints, out: NDArray[np.float32]) -> None:
+        """Write the entries of some samples with each other, divided by the unit."""
+        if self._quick is None or self.whole:
+            gather(self.table, self.hold(places), places, 1.0 / self.unit, out)
+            return
+        left, right = self._quick[0][places], self._quick[1][places].T
+        for first in range(0, len(places), _BLOCK[0]):
+            some = slice(first, min(first + _BLOCK[0], len(places)))
+            np.exp(left[some] @ right, out=out[some, : len(places)])
 
     def hold(self, places: Ints) -> Ints:
         """Compute the rows of samples that are not held; gives the slots of all of them.
@@ -127,14 +143,17 @@ class Gram:
     def capacity(self) -> int:
         """Number of rows that can be held at a time."""
         n = len(self.diagonal)
-        return n if self.whole else min(n, max(1024, CACHE_BYTES // (8 * n)))
+        return n if self.whole else min(n, max(1024, CACHE_BYTES // (self.table.itemsize * n)))
 
     def _make_room(self, wanted: Ints, size: int) -> Ints:
         """Slots for so many rows: free ones, else those of the rows used longest ago."""
         if not len(self.table):
-            self.table = np.empty((self.capacity, self.shape[1]))
+            self.table = np.empty((self.capacity, self.shape[1]), self.table.dtype)
             self._owner = np.full(len(self.table), -1)
             self._used = np.zeros(len(self.table), np.intp)
+        first, self._n_filled = self._n_filled, min(self._n_filled + size, len(self.table))
+        if first + size <= len(self.table):
+            return np.arange(first, first + size)
         age = self._used.copy()
         kept = self.slot[wanted]
         age[kept[kept >= 0]] = self._clock + 1
@@ -144,33 +163,64 @@ class Gram:
         return free
 
     def _fill(self, places: Ints, slots: Ints) -> None:
-        """Compute the rows of samples in blocks that stay in the second-level cache."""
+        """Compute the rows of samples."""
         table, n = self.table, self.shape[1]
+        quick = self._quick if table.dtype == np.float32 else None
 
         def block(corner: tuple[int, int]) -> None:
             some = slice(corner[0], corner[0] + _BLOCK[0])
             part = slice(corner[1], min(corner[1] + _BLOCK[1], n))
-            values = np.empty((len(places[some]), part.stop - part.start))
-            self._write(places[some], part, values)
+            if quick is not None:
+                values = quick[0][places[some]] @ quick[1][part].T
+                np.exp(values, out=values)
+            else:
+                values = np.empty((len(places[some]), part.stop - part.start))
+                self._write(places[some], part, values)
             table[slots[some], part] = values
 
-        corners = list(product(range(0, len(places), _BLOCK[0]), range(0, n, _BLOCK[1])))
-        if self.n_threads == 1 or len(corners) == 1:
-            for corner in corners:
-                block(corner)
+        corners = product(range(0, len(places), _BLOCK[0]), range(0, n, _BLOCK[1]))
+        self._in_threads(block, list(corners))
+
+    def _in_threads(self, work: Callable[[Any], None], items: list[Any]) -> None:
+        if self.n_threads == 1 or len(items) == 1:
+            for item in items:
+                work(item)
         else:
             with ThreadPoolExecutor(self.n_threads) as pool:
-                list(pool.map(block, corners))
+                list(pool.map(work, items))
 
     def scores(self, beta: Floats, out: Floats) -> Floats:
-        """Write ``beta @ K`` to an array, both (k, n), a few rows of K at a time."""
-        support = np.flatnonzero(beta.any(axis=0))
+        """Write ``beta @ K`` in float64 to an array, both (k, n), a few rows of K at a time."""
+        support, n = np.flatnonzero(beta.any(axis=0)), self.shape[1]
         out[:] = 0.0
+        if self.table.dtype == np.float32:
+            factors = np.ascontiguousarray(beta[:, support])
+
+            def add(start: int) -> None:
+                part = slice(start, min(start + _BLOCK[1], n))
+                for first in range(0, len(support), _BLOCK[0]):
+                    some = slice(first, first + _BLOCK[0])
+                    values = np.empty((len(support[some]), part.stop - start))
+                    self._write(support[some], part, values)
+                    out[:, part] += factors[:, some] @ values
+
+            self._in_threads(add, list(range(0, n, _BLOCK[1])))
+            return out
         step = max(1, self.capacity // 2)
         for first in range(0, len(support), step):
             places = support[first : first + step]
             add_rows(self.table, self.hold(places), np.ascontiguousarray(beta[:, places]), out)
         return out
+
+
+def _quick_sides(source: tuple[tuple[Rows, Rows], str, int] | None) -> Any:
+    """Sides in float32 where steps may use them: dense samples and the kernel rbf."""
+    if source is None or source[1] != "rbf" or not is_dense(source[0][0]):
+        return None
+    left, right = source[0]
+    if -left[:, -2].min() > _NEAR:  # the column of -gamma |x|^2
+        return None
+    return left.astype(np.float32), right.astype(np.float32)
 
 
 def _write_values(
@@ -186,6 +236,15 @@ def _write_values(
 
 def _copy_values(K: Floats, places: Ints, part: slice, out: Floats) -> None:
     out[:] = K[places, part]
+
+
+@lean_entry
+def gather(table, slots, places, factor, out):
+    """Write the entries ``table[slots[a], places[b]] * factor`` to the corner of an array."""
+    for a in range(slots.shape[0]):
+        row = table[slots[a]]
+        for b in range(places.shape[0]):
+            out[a, b] = row[places[b]] * factor
 
 
 @njit(**JIT)

@@ -28,7 +28,7 @@ from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.core.tables import row_products
 from svmproba.solvers.dual.coordinate_descent import solve_sweeps
 from svmproba.solvers.dual.smo import new_space, solve_pairs
-from svmproba.solvers.dual.working_sets import solve_sets
+from svmproba.solvers.dual.working_sets import SET_SIZE, solve_sets
 from svmproba.solvers.exact_path.homotopy import find_route, new_walk, walk_path
 from svmproba.solvers.gram import Gram
 from svmproba.solvers.newton.guide import learn_guide, no_guide
@@ -179,6 +179,8 @@ def _prepare_smo(task: Task, counts: Any, stop: Any) -> Task:
     if gram is None:
         gram = Gram.of_matrix(row_products(task.rows, task.n_threads))
     gram.n_threads = task.n_threads
+    if counts is None or counts.shape[0] > _FEW_BAGS:
+        gram.complete()
     gram.singles()
     return task._replace(gram=gram, width=1)
 
@@ -218,7 +220,7 @@ METHODS = {
         _prepare_newton, new_state, _solve_newton,
     ),
     "working sets": Method(
-        lambda t: t.kernel and (t.few or not t.short),
+        lambda t: t.kernel and ((t.few and t.n > SET_SIZE) or not t.short),
         _prepare_sets, _no_space, _solve_sets,
     ),
     "smo": Method(

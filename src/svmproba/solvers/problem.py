@@ -332,11 +332,15 @@ def certify_gram(
     """
     hinge, total, linear, mass, doubt = np.empty((5, *out.shape[:2]))
     _balance(signs, targets, base, grid, alphas, linear, mass, doubt)
-    for b in range(len(alphas)):
-        gram.scores(alphas[b], out[b])
+    n = len(signs)
+    if gram.whole:
+        for b in range(len(alphas)):
+            gram.scores(alphas[b], out[b])
+    else:  # kernel values are computed once for all bags
+        gram.scores(alphas.reshape(-1, n), out.reshape(-1, n))
     norm = np.einsum("bki,bki->bk", alphas, out)
     # Of a sum of n terms, of their factors, and of the multipliers that do not balance exactly.
-    n, largest = len(signs), np.abs(gram.diagonal).max()
+    largest = np.abs(gram.diagonal).max()
     error = (n + _FEW) * _ROUND * largest * mass
     norm += 2.0 * mass * error + doubt * (2.0 * np.abs(out).max(axis=2) + doubt * largest)
     out += intercept[:, :, None]

@@ -257,19 +257,22 @@ def solve_pairs(kernel, unit, signs, targets, space, base, grid, tol, stop, bias
             alphas[k, bag[a]] = abs(beta[a]) / unit
 
 
+def padded_square(m: int) -> NDArray[np.float32]:
+    """Allocate a matrix for the entries of m samples with each other."""
+    size = -(-m // LANES) * LANES
+    return np.zeros((m, size), np.float32)
+
+
 @entry
-def solve_set(
-    table, unit, slots, chosen, signs, targets, diagonals, betas, lows, highs, F, span, stop
-):
+def solve_set(packed, unit, chosen, signs, targets, diagonals, betas, lows, highs, F, span, stop):
     """Move the multipliers of some samples until no pair of them differs by more than ``span``.
 
-    Row i of the kernel matrix is ``table[slots[i]]`` for the i-th chosen sample. ``F`` may be less
-    a constant: float32 keeps most digits near 0. Updates ``betas`` (n,) and returns by how much
-    each of the chosen ones moved.
+    ``packed`` (see `padded_square`) is the kernel matrix of the chosen samples, divided by its
+    unit. ``F`` may be less a constant: float32 keeps most digits near 0. Updates ``betas`` (n,)
+    and returns by how much each of the chosen ones moved.
     """
-    m = chosen.shape[0]
-    size = -(-m // LANES) * LANES
-    packed, held = np.zeros((m, size), np.float32), np.ones(m, np.bool_)
+    m, size = packed.shape
+    held = np.ones(m, np.bool_)
     exact = np.zeros((5, size))
     y, t, beta, low, high = exact[0], exact[1], exact[2], exact[3], exact[4]
     slope, diagonal = np.zeros(size, np.float32), np.zeros(size, np.float32)
@@ -279,9 +282,6 @@ def solve_set(
         y[a], t[a], beta[a] = signs[i], targets[i], unit * betas[i]
         low[a], high[a] = unit * lows[i], unit * highs[i]
         diagonal[a], slope[a] = diagonals[i] / unit, F[i]
-        row = table[slots[a]]
-        for b in range(m):
-            packed[a, b] = row[chosen[b]] / unit
     _solve(
         packed, chosen, packed, held,
         y, t, diagonal, beta, low, high, slope, -1.0, np.float32(span), stop, bars, best,

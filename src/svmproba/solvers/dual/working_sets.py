@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from svmproba._types import Bools, Floats, Ints
-from svmproba.solvers.dual.smo import solve_set
+from svmproba.solvers.dual.smo import padded_square, solve_set
 from svmproba.solvers.gram import Gram, add_rows
 from svmproba.solvers.problem import relative_gaps
 
@@ -114,15 +114,16 @@ def _solve(
         in_vain = 0 if gap < 0.99 * least else in_vain + 1
         least = min(gap, least)
         chosen = _choose(F, rise, fall, bias, last[rise[last] & fall[last]])
-        slots = gram.hold(chosen)
+        gram.block(chosen, packed := padded_square(len(chosen)))
         span = _INNER * (top - bottom)
         moved = solve_set(
-            gram.table, gram.unit, slots, chosen, signs, targets, gram.diagonal, beta, low, high,
+            packed, gram.unit, chosen, signs, targets, gram.diagonal, beta, low, high,
             F - bias, span, stop,
         )  # fmt: skip
         some = np.flatnonzero(moved)
-        add_rows(gram.table, slots[some], -moved[np.newaxis, some], F[np.newaxis])
         last = chosen[some]
+        slots = gram.hold(last)
+        add_rows(gram.table, slots, -moved[np.newaxis, some], F[np.newaxis])
     return bias
 
 
