@@ -8,12 +8,15 @@ RELEASE_INSTALLED := $(VENV)/.release-installed
 OLDEST := .venv-oldest
 # Two workers leave room for the BLAS and joblib threads that some tests start.
 WORKERS ?= 2
+# Not from benchmarks/, whose folder asv/ would be imported in its place.
+ASV := $(BIN)/python -m asv --config benchmarks/asv.conf.json
 # Commits that `make speed` compares.
 BASE ?= main
 NEW ?= HEAD
 # Small problems that an interpreter can solve.
 UNCOMPILED := $(addprefix tests/, solvers/test_uncompiled.py solvers/test_methods.py solvers/dual \
-	solvers/newton/test_directions.py bootstrap/summaries selection/test_proof.py)
+	solvers/newton/test_directions.py bootstrap/classes/test_calls_rows.py bootstrap/summaries \
+	selection/test_proof.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo picture test test-oldest coverage uncompiled dist lint format bench speed docs clean
@@ -48,8 +51,9 @@ lint: setup ## ruff and mypy
 test: lint ## lint, types, tests and doctests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
+# Beside the package, compiled code of two versions of Numba would overwrite each other.
 test-oldest: $(OLDEST)/.installed ## the tests with the least versions of all dependencies
-	$(OLDEST)/bin/python -m pytest -n $(WORKERS) tests
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python -m pytest -n $(WORKERS) tests
 
 $(OLDEST)/.installed: pyproject.toml constraints/oldest.txt
 	@$(PYTHON) -m venv $(OLDEST)
@@ -89,8 +93,8 @@ bench: setup ## the race against scikit-learn (data: SVMPROBA_DATA=folder)
 	$(BIN)/python benchmarks/fit_race.py
 
 speed: $(RELEASE_INSTALLED) ## fit times of two commits and of scikit-learn's SVMs: BASE=main NEW=HEAD
-	cd benchmarks && ../$(BIN)/python -m asv machine --yes
-	cd benchmarks && ../$(BIN)/python -m asv continuous --show-stderr --factor 1.15 $(BASE) $(NEW)
+	$(ASV) machine --yes
+	$(ASV) continuous --show-stderr --factor 1.15 $(BASE) $(NEW)
 
 docs: $(DOCS_INSTALLED) ## build the guide in docs/_build/html
 	$(BIN)/python -m sphinx -q -E -W --keep-going docs docs/_build/html

@@ -355,8 +355,9 @@ fit_ensemble(rows, signs, counts, 2.0 ** np.arange(-5, 6), n_jobs=int(sys.argv[1
 
 def start(code, *arguments, path=PACKAGE.parent, **environment):
     env = {**os.environ, "PYTHONPATH": str(path), **environment}
-    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
-        env.pop(name, None)
+    if path != PACKAGE.parent:  # a copy of the package, which has to find a folder for its cache
+        for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+            env.pop(name, None)
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", code, *arguments],
         stdout=subprocess.PIPE,

@@ -100,6 +100,26 @@ def test_constrained_bags():
             assert count @ (held & (signs > 0)) >= need[0]
 
 
+def test_a_longer_search_is_no_worse():
+    """It disturbs, begins anew and crosses places; the caller may give the first choice."""
+    rows, signs = records(20, 2, 7)
+    need = needed_mass(signs, np.ones(20), 0.8, 0.6)
+    short, long = (solve_constrained(rows, signs, 1.0, need=need, effort=n) for n in (30, 400))
+    assert long.bound <= long.objective <= short.objective
+    again = solve_constrained(rows, signs, 1.0, need=need, effort=30, start=long.satisfied)
+    assert again.objective <= long.objective * (1.0 + 1e-9)
+
+
+def test_floors_that_clash():
+    """Two records of both classes at the same place cannot both have their margins."""
+    rows, signs = records(8, 2, 3)
+    rows[0], signs[:2] = rows[1], (1.0, -1.0)
+    floors = np.array([[1.0, 1.0, 0.0]])
+    fit = fit_constrained(rows, signs, np.ones((1, 8)), np.array([1.0]), floors)
+    assert np.all(np.isinf(fit.bound))
+    assert np.all(np.isinf(fit.objective))
+
+
 def test_branching_on_more_records():
     rows, signs = records(14, 2, 7)
     need = needed_mass(signs, np.ones(14), 0.8, 0.6)

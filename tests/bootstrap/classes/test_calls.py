@@ -1,4 +1,4 @@
-"""Votes of several classes: the reduction to two, and ties."""
+"""Votes of several classes: the reduction to two."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from svmproba import BootstrapSVC
 from svmproba.bootstrap.classes.calls import bag_calls, calls_of, mix_call_shares
-from svmproba.bootstrap.classes.calls_rows import count_calls, note_wins
 from svmproba.bootstrap.classes.members import ClassMembers
 from svmproba.bootstrap.fitting.members import member_scores
 
@@ -43,20 +42,6 @@ def test_a_shift_of_one_of_two_classes_is_a_threshold(two_classes):
     assert moved.threshold_ < 0
     shares = calls_of(members, X, np.array([0.0, -moved.threshold_])).shares
     assert_array_equal(shares[:, :, 1], moved.vote_shares(X))
-
-
-def test_ties_are_shared():
-    # Samples: a cycle of three classes, a score of zero, two classes that tie behind a third.
-    scores = {(0, 1): [-1.0, 0.0, 1.0], (0, 2): [1.0, -1.0, 1.0], (1, 2): [-1.0, -1.0, 1.0]}
-    wins = np.zeros((3, 3, 1), np.uint8)
-    for (first, second), values in scores.items():
-        note_wins(np.array(values)[:, np.newaxis], np.zeros(1), wins, first, second)
-    assert wins[:, :, 0].T.tolist() == [[2, 2, 2], [3, 3, 0], [0, 2, 4]]
-    shares, right = np.empty((3, 3)), np.zeros((3, 1))
-    label, space = np.array([0, -1, 2]), (np.empty(1, np.uint8), np.empty(1))
-    count_calls(wins, np.ones((3, 1)), label, *space, shares, right)
-    assert_allclose(shares, [[1 / 3, 1 / 3, 1 / 3], [1 / 2, 1 / 2, 0], [0, 0, 1]])
-    assert_allclose(right[:, 0], [1 / 3, 0, 1])
 
 
 @pytest.mark.parametrize("device", ["cpu", "torch"])

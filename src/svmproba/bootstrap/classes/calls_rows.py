@@ -15,7 +15,7 @@ def note_wins(products, intercept, wins, first, second):
         lost, won = wins[first, i], wins[second, i]
         for b in range(n_bags):
             score = products[i, b] + intercept[b]
-            twice = (score > 0.0) + (score >= 0.0)
+            twice = int(score > 0.0) + int(score >= 0.0)
             won[b] += twice
             lost[b] += 2 - twice
 
