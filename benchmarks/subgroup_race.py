@@ -81,11 +81,19 @@ def subgroups_of(name: str, X: pd.DataFrame) -> dict[str, Any]:
 # Contenders: from calibration scores, labels and subgroups to a rule of scores and subgroups
 
 
+def everybody(X: Floats, by: Any = None) -> Labels:
+    """Call all records positive, which keeps the rate where nothing else can be proven to."""
+    return np.ones(len(X), dtype=int)
+
+
 def guaranteed(common: bool | None) -> Callable[..., Any]:
     def fit(X: Floats, y: Labels, by: Any) -> Callable[[Floats, Any], Labels]:
         options = {} if common is None else {"common_threshold": common}
         model = RateGuarantee(SCORE, tpr=RATE, confidence=CONFIDENCE, cv="prefit", **options)
-        model.fit(X, y, by=None if common is None else by)
+        try:
+            model.fit(X, y, by=None if common is None else by)
+        except ValueError:  # too few records in a subgroup
+            return everybody
         return lambda X, by: model.predict(X, by=by)
 
     return fit
@@ -128,8 +136,8 @@ def mapie(X: Floats, y: Labels, K: float) -> Any:
     controller = BinaryClassificationController(
         SCORE.predict_proba, risk="recall", target_level=RATE, confidence_level=1 - 0.1 / K
     ).calibrate(X, y)
-    if controller.best_predict_param is None:  # only "all are positive" keeps the rate
-        return lambda X: np.ones(len(X), dtype=int)
+    if controller.best_predict_param is None:
+        return everybody
     return controller.predict
 
 

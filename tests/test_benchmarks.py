@@ -271,3 +271,23 @@ def test_selection_race(tmp_path):
     done = run_race("--time-limit", "0", "--only", "ours", script="selection_race.py")
     assert done.returncode == 2
     assert "--time-limit must be positive, got 0" in done.stderr
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_subgroup_race(tmp_path):
+    pytest.importorskip("fairlearn")
+    pytest.importorskip("mapie")
+    path = tmp_path / "subgroups.csv"
+    options = ["--datasets", "german", "--repeats", "1", "--csv", path]
+    done = run_race(*options, script="subgroup_race.py")
+    assert done.returncode == 0, done.stderr
+    assert "german, sex: records (positives) of the population: men 4" in done.stdout
+    called = {
+        (r["task"], r["contender"], r["subgroup"]): float(r["called"]) for r in read_csv(path)
+    }
+    assert len(called) == 2 * 6 * 2
+    for task, subgroup in (("sex", "women"), ("age", "over 30")):
+        common, separate = (
+            called[f"german, {task}", kind, subgroup] for kind in ("common", "separate")
+        )
+        assert separate <= common
