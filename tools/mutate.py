@@ -324,15 +324,15 @@ def stages_of(file: str) -> list[list[str]]:
     if not any(test.stem == f"test_{stem}" for test in tests):  # also where it is used
         tests.update((ROOT / "tests").rglob(f"test_{stem}.py"))
     texts = {test: test.read_text("utf-8") for test in tests}
-    beside = {test: test.parent.name == Path(file).parent.name for test in tests}
 
-    def distance(test: Path) -> tuple[bool, int, int, bool, int]:
+    def distance(test: Path) -> tuple[bool, bool, int, int, int]:
         n_named, n_used = (len(set(names.findall(texts[test]))) for names in (named, used))
-        return "subprocess" in texts[test], -n_named, -n_used, not beside[test], len(texts[test])
+        beside = test.parent.name == Path(file).parent.name
+        return "subprocess" in texts[test], not beside, -n_named, -n_used, len(texts[test])
 
     stages: list[list[str]] = [[], [], []]
     for test in sorted(tests, key=distance):
-        own = beside[test] and test.stem == f"test_{stem}"
+        own = test.stem == f"test_{stem}"
         stages[0 if own else 1 if named.search(texts[test]) else 2].append(
             str(test.relative_to(ROOT))
         )
