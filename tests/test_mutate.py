@@ -142,6 +142,7 @@ def _line(mutate, mutant):
     [
         ("assert True", "passed"),
         ("assert 0", "failed"),
+        ("while True: pass", "timeout"),
         ("import signal as s; assert s.getsignal(s.SIGINT) is s.default_int_handler", "passed"),
     ],
 )
@@ -155,7 +156,7 @@ def test_what_kills_a_mutant(mutate, tmp_path, monkeypatch, test, outcome):
     (tests / "test_one.py").write_text(f"def test_half():\n    {test}\n")
     monkeypatch.setattr(mutate, "ROOT", tmp_path / "small")
     (tmp_path / "work").mkdir()
-    workshop = mutate.Workshop(tmp_path / "work", limit=60.0)
+    workshop = mutate.Workshop(tmp_path / "work", limit=3.0 if outcome == "timeout" else 60.0)
     mutant = mutate.mutants_of("room/one.py")[0]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background
     try:

@@ -7,9 +7,9 @@
 A mutant swaps an operator, a number or a function for its neighbour, turns a condition round, or
 takes a statement out. It is tried on a copy of the repository with the tests of its room: those of
 its own module first, then those that name what the module defines, then (not with ``--near``) the
-others. A failing test kills it, and so does the time limit. A mutant of a module with compiled
-functions is first tried on small problems that the interpreter runs, then slowly: the functions of
-all modules that import it are compiled anew. Mutants that no test could kill (the
+others. A failing test kills it, and so does the limit of processor time. A mutant of a module with
+compiled functions is first tried on small problems that the interpreter runs, then slowly: the
+functions of all modules that import it are compiled anew. Mutants that no test could kill (the
 result is the same, or only the speed differs) stand with the reason in ``mutants_allowed.toml`` and
 are not drawn. With ``--results FILE`` a run that was stopped goes on where it was, and with
 ``--folder`` compiled functions are kept for the next run; Ctrl-C prints what is known so far.
@@ -28,6 +28,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -50,6 +51,7 @@ TESTS = {
     "bootstrap/classes": [
         *("tests/bootstrap", "tests/estimators/classes", "tests/estimators/test_device.py"),
     ],
+    "cli/__main__.py": ["tests/cli/test_process.py"],
     "": [
         *("tests/test_files.py", "tests/test_pace.py", "tests/test_sklearn_compat.py"),
         *("tests/test_words.py", "tests/test_optional.py"),
@@ -65,6 +67,8 @@ COMPILER, PARTS = "solvers/core/compiled.py", "solvers/core/parts.py"
 #: Small problems of these rooms, run without compilation.
 UNCOMPILED = {"solvers": "tests/solvers/test_uncompiled.py"}
 UNCOMPILED["selection"] = UNCOMPILED["solvers"]
+#: Seconds by the clock for each second of the processor that tests may take: they may wait.
+WAITING = 5
 #: Arguments and methods that change nothing but the looks of a figure.
 LOOKS = {
     *("alpha", "bar_width", "bbox_to_anchor", "borderaxespad", "capsize", "clip_on", "dpi"),
@@ -320,15 +324,15 @@ def stages_of(file: str) -> list[list[str]]:
     if not any(test.stem == f"test_{stem}" for test in tests):  # also where it is used
         tests.update((ROOT / "tests").rglob(f"test_{stem}.py"))
     texts = {test: test.read_text("utf-8") for test in tests}
-    beside = {test: test.parent.name == Path(file).parent.name for test in tests}
 
-    def distance(test: Path) -> tuple[bool, int, int, bool, int]:
+    def distance(test: Path) -> tuple[bool, bool, int, int, int]:
         n_named, n_used = (len(set(names.findall(texts[test]))) for names in (named, used))
-        return "subprocess" in texts[test], -n_named, -n_used, not beside[test], len(texts[test])
+        beside = test.parent.name == Path(file).parent.name
+        return "subprocess" in texts[test], not beside, -n_named, -n_used, len(texts[test])
 
     stages: list[list[str]] = [[], [], []]
     for test in sorted(tests, key=distance):
-        own = beside[test] and test.stem == f"test_{stem}"
+        own = test.stem == f"test_{stem}"
         stages[0 if own else 1 if named.search(texts[test]) else 2].append(
             str(test.relative_to(ROOT))
         )
@@ -361,17 +365,21 @@ class Workshop:
         child = os.fork()
         if child == 0:
             code = 3
+            resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
             try:
                 code = self._in_child(tests, cache, mutant, compiled)
             finally:
                 sys.stdout.flush()
                 os._exit(code)
-        end = time.monotonic() + limit
+        end = time.monotonic() + WAITING * limit
         try:
             while time.monotonic() < end:
                 done, status = os.waitpid(child, os.WNOHANG)
                 if done:
-                    return "passed" if os.waitstatus_to_exitcode(status) in (0, 5) else "failed"
+                    code = os.waitstatus_to_exitcode(status)
+                    if code == -signal.SIGXCPU:
+                        return "timeout"
+                    return "passed" if code in (0, 5) else "failed"
                 time.sleep(0.05)
             return "timeout"
         finally:
@@ -439,6 +447,8 @@ class Workshop:
         stages = stages_of(mutant.file)
         if self.near and (len(stages[0]) > 1 or stages[1]):
             stages.pop()
+        # Tests that were written since the copy was made are not tried.
+        stages = [[test for test in stage if (self.root / test).exists()] for stage in stages]
         runs = [(True, stage) for stage in stages if stage]
         if room in UNCOMPILED and is_compiled(mutant.file):
             runs.insert(0, (False, [UNCOMPILED[room]]))
@@ -490,7 +500,7 @@ def main() -> None:
     parser.add_argument("--at", action="append", default=[], help="FILE:LINE, all of its mutants")
     parser.add_argument("--results", type=Path, help="file of finished mutants, to go on from")
     parser.add_argument("--folder", type=Path, help="of the copy and the compiled functions")
-    parser.add_argument("--limit", type=float, help="seconds a mutant; no run without one first")
+    parser.add_argument("--limit", type=float, help="CPU seconds a stage; no run without one first")
     parser.add_argument("--near", action="store_true", help="without tests that do not name it")
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
     args = parser.parse_args()

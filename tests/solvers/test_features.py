@@ -75,6 +75,14 @@ def test_rbf_keeps_its_digits_far_from_the_origin():
     )
 
 
+def test_rbf_of_equal_rows_is_never_above_one():
+    X = np.repeat(1e3 * np.random.default_rng(0).normal(size=(50, 7)), 2, axis=0)
+    arguments = -0.3 * np.square(X[:, None] - X).sum(axis=2)
+    K = kernel_matrix(X, X, "rbf", gamma=0.3)
+    assert K.max() <= 1.0
+    np.testing.assert_allclose(K, np.exp(arguments), rtol=0, atol=1e-7)
+
+
 def test_gamma_is_that_of_scikit_learn():
     X, y = records()
     for gamma in ("scale", "auto"):

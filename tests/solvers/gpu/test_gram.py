@@ -279,6 +279,12 @@ def test_kernel_values_are_those_of_the_map(name, form):
     np.testing.assert_allclose(found, feature_map.transform(new), atol=1e-11)
 
 
+def test_rbf_of_equal_rows_is_never_above_one():
+    X = np.repeat(1e3 * table(30)[0], 2, axis=0)
+    _, rows = fit_features(X, "rbf", gamma=0.3)
+    assert float(device_gram(rows, CPU).max()) == 1.0
+
+
 def test_maps_of_other_rows():
     X, _, _ = table(20, 30)
     for samples, options in [
