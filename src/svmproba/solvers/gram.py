@@ -33,7 +33,7 @@ CACHE_BYTES = 2**27
 #: cache.
 _PART = 512
 #: Rows and columns that are computed at a time: they stay in the second-level cache.
-_BLOCK = (64, 1024)
+_BLOCK = (128, 2048)
 #: Largest gamma |x|^2 up to which float32 tells distances well enough for steps.
 _NEAR = 1000.0
 
