@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 from svmproba import ProbabilitySVC
 from svmproba.estimators.pairs.links import LINKS
 from svmproba.links import GaussianLink, PlattLink, couple
+from svmproba.solvers import features
 
 X, y = make_classification(150, 5, n_informative=3, flip_y=0.1, random_state=3)
 X = scale(X)
@@ -294,6 +295,18 @@ class TestEdges:
             assert model.predict_proba(np.zeros((1, 1)))[0, 0] == 0.5
             assert model.predict(np.zeros((1, 1)))[0] == pos_label
             assert (model.decision_function(np.zeros((1, 1)))[0] > 0) == pos_label
+
+    @pytest.mark.parametrize("kernel", ["rbf", "poly"])
+    def test_many_samples_are_exact(self, kernel, monkeypatch):
+        """The limit is that of kernel matrices: one SVM computes the rows that it needs."""
+        monkeypatch.setattr(features, "_EXACT_LIMIT", 100)
+        model = small(kernel=kernel, gammas=0.2, coef0=1.0, Cs=1.0, tol=1e-6).fit(X, y)
+        twin = libsvm(1.0, kernel=kernel, gamma=0.2, coef0=1.0).fit(X, y)
+        np.testing.assert_allclose(
+            model.member_scores(X).ravel(), twin.decision_function(X), atol=2e-3
+        )
+        assert model.exact_
+        assert not small(kernel=kernel, n_components=5).fit(X, y).exact_
 
     def test_weight_zero_is_absence(self):
         weight = np.ones(len(y))

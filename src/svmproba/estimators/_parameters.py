@@ -86,8 +86,9 @@ default="linear"
     "tol": """float, default=1e-3
         Relative duality gap that every SVM must reach.""",
     "n_components": """int or None, default=None
-        Number of Nyström landmarks. None: kernels are exact up to 20 000 samples (4 000 for
-        constrained SVMs and links that read a spread), and have 300 landmarks beyond. From 400
+        Number of Nyström landmarks. None: kernels are exact, except for constrained SVMs and links
+        that read a spread with more than 4 000 samples, and for other kernels than rbf and poly, or
+        more than 15 folds, with more than 20 000 samples. These have 300 landmarks. From 400
         landmarks on another method fits the SVMs, which may miss `tol` at large C.""",
     "n_components/ensemble": """int, "auto" or None, default=None
         Number of Nyström landmarks. None: kernels are exact up to 20 000 samples (4 000 for
@@ -120,6 +121,8 @@ OTHER_TEXTS = {
         The class of interest, of two classes.""",
     "best_index_": """int
         Place of the values chosen.""",
+    "exact_": """bool
+        Whether the kernel is exact. False: it is approximated by landmarks, see `n_components`.""",
     "C_": """float
         The C chosen.""",
     "gamma_": """float

@@ -123,6 +123,7 @@ class PosteriorProbabilitySVC(PairwiseSVC):
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs,)
         Relative duality gaps, bounds on how far the SVMs are from their optima.
+    {exact_}
     {proba_threshold_, costs_, n_features_in_, feature_names_in_}
 
     Notes
@@ -221,7 +222,7 @@ class PosteriorProbabilitySVC(PairwiseSVC):
         pairs = samples.by_pair()
         accuracy, svms = list[Floats](), list[tuple[FeatureMap, list[Floats]]]()
         for gamma in gammas:
-            feature_map, rows = self._fit_features(samples.X, gamma, rng)
+            feature_map, rows = self._fit_features(samples.X, gamma, rng, factored=True)
             if not svms:
                 self._points = rows if self.kernel == "precomputed" else samples.X
                 soft = self._soft_labels(pairs, ~held_out)

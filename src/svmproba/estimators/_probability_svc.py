@@ -40,6 +40,7 @@ from svmproba.estimators.pairs.score_spread import (
 )
 from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import Rows
+from svmproba.solvers.methods import FEW_BAGS
 
 
 @document_parameters
@@ -107,6 +108,7 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs,)
         Relative duality gap of the SVMs of all samples.
+    {exact_}
     link_ : link, or list of n_pairs links with more than two classes
         The fitted links.
     {proba_threshold_, costs_, n_features_in_, feature_names_in_}
@@ -193,9 +195,10 @@ class ProbabilitySVC(CallbackSupportMixin, PairwiseSVC):
         progress = FitProgress(self, n_bags, X=checked, y=labels, metadata=metadata)
         # Links that read more than a score need rows whose products are kernel values.
         factored = make_link(self.link, 1.0, self.link_params).reads != "mixed"
+        options = {"factored": factored, "few": folds[1] < FEW_BAGS}
         measures, gaps, best_loss = list[dict[str, float]](), list[Floats](), np.inf
         for gamma in gammas:
-            feature_map, rows = self._fit_features(samples.X, gamma, rng, factored)
+            feature_map, rows = self._fit_features(samples.X, gamma, rng, **options)
             fit = cross_fit(
                 samples, rows, *folds, Cs, tol=self.tol, n_jobs=self.n_jobs, report=progress
             )

@@ -110,6 +110,7 @@ class WeightedProbabilitySVC(PairwiseSVC):
         Intercepts.
     duality_gap_ : ndarray, shape (n_pairs, n_weights)
         Relative duality gaps, bounds on how far the SVMs are from their optima.
+    {exact_}
     {proba_threshold_, costs_, n_features_in_, feature_names_in_}
 
     Notes
@@ -210,7 +211,7 @@ class WeightedProbabilitySVC(PairwiseSVC):
         held_out = fold == np.arange(n_folds)[:, np.newaxis]
         found = np.empty((len(SELECTIONS), 0))
         for g, gamma in enumerate(gammas):
-            mapped = self._fit_features(samples.X, gamma, rng)
+            mapped = self._fit_features(samples.X, gamma, rng, factored=True)
             found = np.hstack([found, self._measure(mapped[1], samples, held_out, Cs)])
             measured = dict(zip(SELECTIONS, found, strict=True))
             values = measured[self.C_selection]

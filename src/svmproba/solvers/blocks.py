@@ -89,7 +89,8 @@ def _solve_portion(
     w, bias, gap = _certified(task, base, coef, alphas, scores)
     if task.gram is not None:
         _polish(task, base, stop, bias, alphas, scores, gap, w)
-    missed = np.flatnonzero((gap > task.tol).any(axis=1)).tolist() if newton_serves(task) else []
+    again = newton_serves(task) and not stop[0]
+    missed = np.flatnonzero((gap > task.tol).any(axis=1)).tolist() if again else []
     if missed and method.space is not new_state:
         space = new_state(task.problem, task.width)
     for b in missed:

@@ -205,6 +205,8 @@ def _fit_in_blocks(
     size = _block_size(n, n_grid, n_bags, task.n_threads)
     pieces = [counts[first : first + size] for first in range(0, n_bags, size)]
     run = partial(_run_block, stop=stop, parent=os.getpid())
+    if task.gram is not None:
+        task.gram.stop = stop
     try:
         with blas_threads():
             task = interruptible(choose_method, task, counts, stop)

@@ -147,6 +147,7 @@ def fit_features(
     exact_limit: int | None = None,
     n_components: int | None = None,
     factored: bool = False,
+    few: bool = False,
     rng: np.random.Generator | int | None = None,
 ) -> tuple[FeatureMap, Rows | Gram]:
     r"""Find the rows of the training samples and the map that gives those of new samples.
@@ -167,12 +168,15 @@ def fit_features(
         Never less than n times the machine precision.
     exact_limit : int or None
         Number of samples up to which the kernel is exact unless `n_components` is given; None:
-        20 000, or 4 000 if factored.
+        20 000, or 4 000 if factored, or any number if `few`.
     n_components : int or None
         Number of landmarks (Nyström); None: exact up to `exact_limit`, beyond it 300, narrow enough
         for Newton steps, which reach the tolerance at every C.
     factored : bool
         Whether products of the rows must be kernel values: a factor instead of the kernel matrix.
+    few : bool
+        Whether one SVM or a few are fitted, which need some rows of the kernel matrix only. It
+        matters to kernels that are semidefinite for all samples.
     rng : Generator, int or None
         Source of the random landmarks.
 
@@ -212,7 +216,9 @@ def fit_features(
         return kernel_matrix(X, X[chosen], kernel, **shape)
 
     definite = kernel == "rbf" or (kernel == "poly" and coef0 >= 0)
-    if exact_limit is None:
+    if exact_limit is None and few and definite and not factored:
+        exact_limit = n
+    elif exact_limit is None:
         exact_limit = _FACTOR_LIMIT if factored else _EXACT_LIMIT
     exact = n <= exact_limit and (n_components is None or n_components >= n)
     if exact and not factored:

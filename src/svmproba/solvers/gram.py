@@ -33,7 +33,7 @@ CACHE_BYTES = 2**27
 #: cache.
 _PART = 512
 #: Rows and columns that are computed at a time: they stay in the second-level cache.
-_BLOCK = (64, 1024)
+_BLOCK = (128, 2048)
 #: Largest gamma |x|^2 up to which float32 tells distances well enough for steps.
 _NEAR = 1000.0
 
@@ -53,6 +53,8 @@ class Gram:
         Where in the table the row of a sample is, -1 where it is not held.
     unit : float
         The power of two next above the diagonal: no entry of the matrix is larger.
+    stop : array of shape (1,)
+        Not 0: what is still to be computed is left out, because the result is not used.
     """
 
     def __init__(self, write: partial[None], diagonal: Floats) -> None:
@@ -62,6 +64,7 @@ class Gram:
         self.shape = (len(diagonal), len(diagonal))
         self.unit = float(2.0 ** np.ceil(np.log2(np.abs(diagonal).max() or 1.0)))
         self.n_threads = 1
+        self.stop: Any = np.zeros(1, np.uint8)
         self.whole = False
         self.table = np.empty((0, len(diagonal)), np.float64 if self._quick is None else np.float32)
         self.slot = np.full(len(diagonal), -1)
@@ -182,12 +185,16 @@ class Gram:
         self._in_threads(block, list(corners))
 
     def _in_threads(self, work: Callable[[Any], None], items: list[Any]) -> None:
+        def work_unless_stopped(item: Any) -> None:
+            if not self.stop[0]:
+                work(item)
+
         if self.n_threads == 1 or len(items) == 1:
             for item in items:
-                work(item)
+                work_unless_stopped(item)
         else:
             with ThreadPoolExecutor(self.n_threads) as pool:
-                list(pool.map(work, items))
+                list(pool.map(work_unless_stopped, items))
 
     def scores(self, beta: Floats, out: Floats) -> Floats:
         """Write ``beta @ K`` in float64 to an array, both (k, n), a few rows of K at a time."""

@@ -39,7 +39,7 @@ from svmproba.solvers.problem import Problem
 #: Samples up to which the kernel matrix of wide rows is kept (128 MB).
 _KERNEL_ROWS = 4000
 #: Bags up to which the rows of a kernel matrix are computed when they are needed.
-_FEW_BAGS = 16
+FEW_BAGS = 16
 #: Bags that are solved first, to learn from. Fewer than twice as many bags are not worth it.
 _PILOTS = 2
 
@@ -82,7 +82,7 @@ class Shape(NamedTuple):
     @property
     def few(self) -> bool:
         """Whether rows of the kernel matrix are better computed when they are needed."""
-        return self.n_bags <= _FEW_BAGS
+        return self.n_bags <= FEW_BAGS
 
     @property
     def short(self) -> bool:
@@ -163,7 +163,7 @@ def _prepare_sets(task: Task, counts: Any, stop: Any) -> Task:
     """Few bags use rows of the kernel matrix one after the other, and threads within a row."""
     assert task.gram is not None
     task.gram.n_threads = task.n_threads
-    if counts.shape[0] > _FEW_BAGS:
+    if counts.shape[0] > FEW_BAGS:
         task.gram.complete()
     return task
 
@@ -179,7 +179,7 @@ def _prepare_smo(task: Task, counts: Any, stop: Any) -> Task:
     if gram is None:
         gram = Gram.of_matrix(row_products(task.rows, task.n_threads))
     gram.n_threads = task.n_threads
-    if counts is None or counts.shape[0] > _FEW_BAGS:
+    if counts is None or counts.shape[0] > FEW_BAGS:
         gram.complete()
     gram.singles()
     return task._replace(gram=gram, width=1)

@@ -1,4 +1,4 @@
-"""Ctrl-C ends the search, the branch and bound, the bags of CEBB2 and SCIP before their time."""
+"""Ctrl-C ends the search, the branch and bound, the bags of CEBB2, SCIP and kernels in time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ START = """
 import signal
 import numpy as np
 from sklearn.datasets import make_classification
+from svmproba import BootstrapSVC, ProbabilitySVC
 from svmproba.solvers.constrained.single import Constrained, solve_constrained
 from svmproba.solvers.constrained.bags import fit_constrained
 from svmproba.solvers.constrained.mip import solve_exact
@@ -31,6 +32,10 @@ fit_constrained(X[part], signs[part], np.ones((1, 40)), [1.0], np.array([[0.8, 0
 nothing = Constrained(None, np.nan, np.inf, 0.0, "no_feasible_point_found", None, 0)
 floors = np.array([[0.8, 0.0, 0.0]])
 penalty_path(X[part], signs[part], np.ones(40), np.ones(1), few[None], np.zeros(1, np.uint8))
+table = np.random.default_rng(0).normal(size=(30_000, 300))
+halves = np.arange(30_000) % 2
+ProbabilitySVC(Cs=1.0, kernel="rbf").fit(table[:1100], halves[:1100])
+BootstrapSVC(1.0, kernel="rbf", n_bootstraps=20).fit(table[:60], halves[:60])
 print("ready", flush=True)
 """
 #: Minutes or hours each.
@@ -58,6 +63,10 @@ rows = rng.normal(size=(20_000, 60))
 labels = np.where(rows[:, 0] + 2 * rng.normal(size=20_000) > 0, 1.0, -1.0)
 grid = np.linspace(1.0, 2.0, 1000)
 fit_constrained(rows, labels, np.ones((8, 20_000)), grid, floors)
+""",
+    "one svm with a kernel": "ProbabilitySVC(kernel='rbf', Cs=[10.0, 99.0]).fit(table, halves)",
+    "a kernel matrix": """
+BootstrapSVC(kernel="poly", n_bootstraps=20, n_jobs=2).fit(table[:15_000], halves[:15_000])
 """,
     "scip": """
 solve_exact(X, signs, 1.0, need=need, start=nothing, time_limit=3600.0)

@@ -68,7 +68,7 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, DocLinkMixin, BaseEstimator, A
         return samples
 
     def _fit_features(
-        self, X: Rows, gamma: float, rng: np.random.Generator, factored: bool = True
+        self, X: Rows, gamma: float, rng: np.random.Generator, **options: bool
     ) -> tuple[FeatureMap, Any]:
         return fit_features(
             X,
@@ -77,8 +77,8 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, DocLinkMixin, BaseEstimator, A
             degree=self.degree,
             coef0=self.coef0,
             n_components=self.n_components,
-            factored=factored,
             rng=rng,
+            **options,
         )
 
     def _set_choice(self, Cs: Floats, gammas: Floats, best: int, **measures: Floats) -> None:
@@ -104,6 +104,11 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, DocLinkMixin, BaseEstimator, A
         if len(self.classes_) > 2:
             raise AttributeError("pos_label_ is only available with two classes.")
         return self.classes_[self._plus]
+
+    @property
+    def exact_(self) -> bool:
+        """Whether the kernel is exact, and not approximated by landmarks."""
+        return self._feature_map.exact
 
     @property
     def coef_(self) -> Floats:
