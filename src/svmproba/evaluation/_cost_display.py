@@ -158,10 +158,11 @@ class CostCurveDisplay:
 
         Parameters
         ----------
-        {estimator, X, y, pos_label}
+        {estimator/proba, X, y, pos_label}
         name : str, default=None
             Name in the legend, by default the estimator's class.
-        {**kwargs/predictions}
+        **kwargs : dict
+            Passed to :meth:`from_predictions`, such as the costs.
         """
         column, positive = column_of(estimator, pos_label)
         name = name or type(last_step(estimator)).__name__

@@ -138,7 +138,7 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
-        {estimator, X, y}
+        {estimator/proba, X, y}
         confidence : float, default=0.95
             Confidence of the limits.
         {pos_label}
