@@ -16,7 +16,7 @@ from svmproba.evaluation._checks import (
     column_auc,
     leak_limit,
 )
-from svmproba.evaluation._limits import mean_limits
+from svmproba.evaluation.measures.limits import mean_limits
 
 NAMES = ("bad", "good")
 

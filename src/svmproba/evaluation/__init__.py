@@ -1,25 +1,25 @@
 """Metrics, displays and reports for probabilities of any classifier."""
 
-from svmproba.evaluation._calibration import (
+from svmproba.evaluation.displays.contributions import (
+    ContributionDisplay,
+    ContributionSummaryDisplay,
+)
+from svmproba.evaluation.displays.costs import CostCurveDisplay
+from svmproba.evaluation.displays.rates import RateDisplay
+from svmproba.evaluation.displays.reliability import ReliabilityDisplay
+from svmproba.evaluation.displays.scores import ScoreHistogramDisplay
+from svmproba.evaluation.displays.selection import SelectionDisplay
+from svmproba.evaluation.displays.votes import VoteHistogramDisplay
+from svmproba.evaluation.explanations import explain
+from svmproba.evaluation.measures.calibration import (
     brier_decomposition,
     calibration_error,
     reliability_curve,
 )
-from svmproba.evaluation._cost_display import CostCurveDisplay
-from svmproba.evaluation._costs import cost_curve, cost_scorer, mean_cost, optimal_threshold
-from svmproba.evaluation._metrics import class_mse, mse
-from svmproba.evaluation._rate_display import RateDisplay
-from svmproba.evaluation._rates import rate_curve, rates_at
-from svmproba.evaluation._reliability_display import ReliabilityDisplay
-from svmproba.evaluation._score_display import ScoreHistogramDisplay
-from svmproba.evaluation._selection_display import SelectionDisplay
-from svmproba.evaluation._subgroups import SubgroupTable, rates_by_subgroup
-from svmproba.evaluation._vote_display import VoteHistogramDisplay
-from svmproba.evaluation.explanations import (
-    ContributionDisplay,
-    ContributionSummaryDisplay,
-    explain,
-)
+from svmproba.evaluation.measures.costs import cost_curve, cost_scorer, mean_cost, optimal_threshold
+from svmproba.evaluation.measures.metrics import class_mse, mse
+from svmproba.evaluation.measures.rates import rate_curve, rates_at
+from svmproba.evaluation.measures.subgroups import SubgroupTable, rates_by_subgroup
 from svmproba.evaluation.report import report_html, write_report
 
 __all__ = [

@@ -15,7 +15,7 @@ from scipy import special
 from sklearn.metrics import roc_auc_score
 
 from svmproba._types import Bools, Floats
-from svmproba.evaluation._limits import auc_deviation, auc_limits, mean_limits
+from svmproba.evaluation.measures.limits import auc_deviation, auc_limits, mean_limits
 
 #: A class with fewer records than this is small.
 FEW_RECORDS = 20

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from svmproba._types import Floats
 from svmproba.evaluation._checks import FEW_RECORDS, HARDLY_ANY, Finding
-from svmproba.evaluation._limits import mean_limits
+from svmproba.evaluation.measures.limits import mean_limits
 
 
 def class_squares(label: NDArray[Any], P: Floats) -> Floats:

@@ -11,9 +11,9 @@ from sklearn.pipeline import Pipeline
 from svmproba._types import Bools, Floats
 from svmproba.bootstrap.summaries.votes import HALF
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.evaluation._metrics import Label, class_mse
 from svmproba.evaluation._one_class import class_margin, deciding_scores
-from svmproba.evaluation._rates import curve_of_blocks, rates_at
+from svmproba.evaluation.measures.metrics import Label, class_mse
+from svmproba.evaluation.measures.rates import curve_of_blocks, rates_at
 
 #: Name of the other classes, if there are several.
 REST = "other classes"

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from svmproba import BootstrapSVC
 from svmproba.evaluation import write_report
-from svmproba.evaluation._score_display import best_theta_scores
+from svmproba.evaluation.displays.scores import best_theta_scores
 from svmproba.paper.data.datasets import load_dataset
 from svmproba.paper.drawing import figures
 from svmproba.paper.tables import printed

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from svmproba import estimators
 from svmproba._types import Floats
-from svmproba.evaluation._score_display import best_theta_scores
+from svmproba.evaluation.displays.scores import best_theta_scores
 from svmproba.preparation.folds import best_theta_proba, positive_proba
 
 #: True positive rates asked of CEBB1 and CEBB2.

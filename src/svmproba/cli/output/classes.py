@@ -17,7 +17,7 @@ from svmproba.cli.output.summary import head, money, percent, setting_of, sizes_
 from svmproba.cli.task import Task
 from svmproba.cli.training import Goal
 from svmproba.evaluation._class_checks import check_class_calls, check_class_proba, class_squares
-from svmproba.evaluation._limits import mean_limits
+from svmproba.evaluation.measures.limits import mean_limits
 
 #: Classes of a confusion table that is printed.
 TABLE_CLASSES = 12

@@ -19,7 +19,7 @@ from svmproba.evaluation._checks import (
     check_probabilities,
     check_size,
 )
-from svmproba.evaluation._limits import auc_limits, mean_limits
+from svmproba.evaluation.measures.limits import auc_limits, mean_limits
 
 REMEDY = (
     "Give costs (--costs fn=500,fp=20) or a rate (--tpr 0.8). Without calibration, "

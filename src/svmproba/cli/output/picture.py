@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from svmproba.cli.comparison import LABELS, OF_EBB, MethodResult
 from svmproba.evaluation import ReliabilityDisplay
-from svmproba.evaluation._drawing import NEGATIVE_COLOR, POSITIVE_COLOR, tidy, wrapped
+from svmproba.evaluation.displays.drawing import NEGATIVE_COLOR, POSITIVE_COLOR, tidy, wrapped
 from svmproba.preparation.performance import ClassSummary
 
 

@@ -12,7 +12,7 @@ from svmproba.bootstrap.fitted import oob_decisions
 from svmproba.cli.task import Task
 from svmproba.cli.training import Goal, reach_rate
 from svmproba.estimators.input.groups import read_subgroups
-from svmproba.evaluation._subgroups import subgroup_table
+from svmproba.evaluation.measures.subgroups import subgroup_table
 
 
 def subgroup_rows(model: Pipeline, task: Task, goal: Goal) -> list[dict[str, Any]]:

@@ -14,10 +14,10 @@ from svmproba._json import plain
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.fitted import FittedClasses, called_classes
 from svmproba.bootstrap.guarantee import in_records
-from svmproba.evaluation._calibration import calibration_error
 from svmproba.evaluation._class_checks import check_class_calls, check_class_proba, class_squares
 from svmproba.evaluation._classifiers import is_calibrated, rows_for_last_step
-from svmproba.evaluation._limits import mean_limits
+from svmproba.evaluation.measures.calibration import calibration_error
+from svmproba.evaluation.measures.limits import mean_limits
 from svmproba.evaluation.report._model import facts, label_name
 from svmproba.evaluation.report._records import ensemble_of, shares_with_limits
 

@@ -14,12 +14,12 @@ from svmproba._json import plain
 from svmproba.bootstrap.guarantee import in_records
 from svmproba.estimators.input.groups import read_subgroups
 from svmproba.estimators.input.samples import take_rows
-from svmproba.evaluation._calibration import calibration_error
 from svmproba.evaluation._checks import check_calls, check_columns, check_probabilities, check_size
 from svmproba.evaluation._classifiers import is_calibrated, single_threshold
-from svmproba.evaluation._limits import auc_limits, mean_limits
-from svmproba.evaluation._metrics import class_mse, mse
-from svmproba.evaluation._subgroups import called_with_floor, subgroup_table
+from svmproba.evaluation.measures.calibration import calibration_error
+from svmproba.evaluation.measures.limits import auc_limits, mean_limits
+from svmproba.evaluation.measures.metrics import class_mse, mse
+from svmproba.evaluation.measures.subgroups import called_with_floor, subgroup_table
 from svmproba.evaluation.report._model import class_names, drivers, facts
 from svmproba.evaluation.report._reasons import mean_sizes, reasons
 from svmproba.evaluation.report._records import (

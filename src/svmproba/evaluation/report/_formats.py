@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from svmproba.evaluation._drawing import shortened
+from svmproba.evaluation.displays.drawing import shortened
 
 #: Between thousands, and before a percent sign: spaces that do not break.
 NARROW, HARD = "\u202f", "\u00a0"

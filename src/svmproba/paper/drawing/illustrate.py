@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from svmproba import BootstrapSVC
 from svmproba._types import Floats
-from svmproba.evaluation._score_display import best_theta_scores
+from svmproba.evaluation.displays.scores import best_theta_scores
 from svmproba.paper.comparison import ComparedTable, compare, stored_results
 from svmproba.paper.drawing import paper_figures
 from svmproba.paper.kfold_votes import kfold_scores

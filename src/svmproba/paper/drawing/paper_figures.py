@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from svmproba._types import Floats
 from svmproba.evaluation import VoteHistogramDisplay
-from svmproba.evaluation._drawing import GUIDE_COLOR, NEGATIVE_COLOR, POSITIVE_COLOR, tidy
+from svmproba.evaluation.displays.drawing import GUIDE_COLOR, NEGATIVE_COLOR, POSITIVE_COLOR, tidy
 from svmproba.paper.comparison import ComparedTable
 from svmproba.paper.drawing.figures import new_figure
 

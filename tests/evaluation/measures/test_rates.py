@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix, precision_score, roc_curve
 
 from svmproba import BootstrapSVC
-from svmproba.evaluation import _rates, class_mse, rate_curve, rates_at
+from svmproba.evaluation import class_mse, rate_curve, rates_at
+from svmproba.evaluation.measures import rates as _rates
 
 
 @pytest.fixture(scope="module")

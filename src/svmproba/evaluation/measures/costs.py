@@ -17,7 +17,7 @@ from svmproba.evaluation._classifiers import (
     last_step,
     rows_for_last_step,
 )
-from svmproba.evaluation._metrics import Label, check_pair, is_positive
+from svmproba.evaluation.measures.metrics import Label, check_pair, is_positive
 
 
 class CostCurve(NamedTuple):

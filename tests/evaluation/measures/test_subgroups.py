@@ -7,7 +7,7 @@ import pytest
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.subgroups import Subgroups
 from svmproba.evaluation import rates_by_subgroup
-from svmproba.evaluation._subgroups import called_with_floor
+from svmproba.evaluation.measures.subgroups import called_with_floor
 
 RNG = np.random.default_rng(0)
 Y = np.array(["healthy", "ill"])[(RNG.random(400) < 0.4).astype(int)]

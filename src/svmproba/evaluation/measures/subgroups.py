@@ -11,7 +11,7 @@ from svmproba._types import Bools, Floats
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.subgroups import Subgroups, rates_of_subgroups, subgroup_thresholds
 from svmproba.estimators.input.groups import read_subgroups
-from svmproba.evaluation._metrics import Label, is_positive
+from svmproba.evaluation.measures.metrics import Label, is_positive
 
 
 class SubgroupTable(NamedTuple):

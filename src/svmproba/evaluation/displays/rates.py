@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import (
     class_names_in,
     class_names_of,
@@ -23,10 +22,11 @@ from svmproba.evaluation._classifiers import (
     rows_for_last_step,
     single_threshold,
 )
-from svmproba.evaluation._metrics import Label, is_positive
 from svmproba.evaluation._one_class import class_curve_on, class_threshold
-from svmproba.evaluation._rates import rate_curve
-from svmproba.evaluation._texts import document_display
+from svmproba.evaluation.displays import drawing as draw
+from svmproba.evaluation.displays.texts import document_display
+from svmproba.evaluation.measures.metrics import Label, is_positive
+from svmproba.evaluation.measures.rates import rate_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import svmproba.evaluation as evaluation
-from svmproba.evaluation._texts import TEXTS, document_display
+from svmproba.evaluation.displays.texts import TEXTS, document_display
 
 DISPLAYS = [getattr(evaluation, name) for name in evaluation.__all__ if name.endswith("Display")]
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from svmproba import BootstrapSVC
 from svmproba.evaluation import cost_curve, cost_scorer, mean_cost, optimal_threshold
-from svmproba.evaluation._costs import cheapest_calls
+from svmproba.evaluation.measures.costs import cheapest_calls
 
 COSTS = {"tp_cost": -1.0, "tn_cost": 0.5, "fn_cost": 7.0, "fp_cost": 2.0}
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import column_of, last_step
-from svmproba.evaluation._costs import (
+from svmproba.evaluation.displays import drawing as draw
+from svmproba.evaluation.displays.texts import document_display
+from svmproba.evaluation.measures.costs import (
     COSTS,
     CostCurve,
     cheapest_calls,
@@ -18,8 +19,7 @@ from svmproba.evaluation._costs import (
     mean_cost,
     optimal_threshold,
 )
-from svmproba.evaluation._metrics import Label, is_positive, positive_label
-from svmproba.evaluation._texts import document_display
+from svmproba.evaluation.measures.metrics import Label, is_positive, positive_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -158,10 +158,11 @@ class CostCurveDisplay:
 
         Parameters
         ----------
-        {estimator, X, y, pos_label}
+        {estimator/proba, X, y, pos_label}
         name : str, default=None
             Name in the legend, by default the estimator's class.
-        {**kwargs/predictions}
+        **kwargs : dict
+            Passed to :meth:`from_predictions`, such as the costs.
         """
         column, positive = column_of(estimator, pos_label)
         name = name or type(last_step(estimator)).__name__

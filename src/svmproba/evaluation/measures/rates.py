@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from svmproba._types import Bools, Floats
 from svmproba.bootstrap.summaries.votes import mix_shares, vote_shares
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.evaluation._metrics import Label, check_scores, finite, is_positive
+from svmproba.evaluation.measures.metrics import Label, check_scores, finite, is_positive
 
 MAX_THRESHOLDS = 200
 #: Scores whose votes are counted together: they stay in the cache for all thresholds.

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmproba.evaluation._drawing import GUIDE_COLOR, POSITIVE_COLOR, axes_or_new, shortened, tidy
-from svmproba.evaluation._texts import document_display
+from svmproba.evaluation.displays.drawing import (
+    GUIDE_COLOR,
+    POSITIVE_COLOR,
+    axes_or_new,
+    shortened,
+    tidy,
+)
+from svmproba.evaluation.displays.texts import document_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression
 from svmproba._types import Floats
 from svmproba.bootstrap.guarantee import check_share
 from svmproba.bootstrap.intervals import clopper_pearson
-from svmproba.evaluation._metrics import Label, check_pair
+from svmproba.evaluation.measures.metrics import Label, check_pair
 
 Strategy = Literal["uniform", "quantile"]
 

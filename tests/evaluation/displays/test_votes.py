@@ -4,7 +4,7 @@ from matplotlib.backend_bases import MouseEvent
 from sklearn.svm import SVC
 
 from svmproba.evaluation import VoteHistogramDisplay
-from svmproba.evaluation._score_display import best_theta_scores
+from svmproba.evaluation.displays.scores import best_theta_scores
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
 

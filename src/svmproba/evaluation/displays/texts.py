@@ -8,6 +8,8 @@ from svmproba.estimators._parameters import Documented, document_parameters
 TEXTS = {
     "estimator": """fitted classifier
         Or a pipeline that ends with one.""",
+    "estimator/proba": """fitted classifier with ``predict_proba``
+        Or a pipeline that ends with one.""",
     "estimator/ensemble": """fitted bootstrap ensemble
         Or a pipeline that ends with one.""",
     "estimator/linear": """fitted bootstrap ensemble with linear members

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from svmproba.evaluation._limits import auc_deviation, auc_limits, mean_limits
+from svmproba.evaluation.measures.limits import auc_deviation, auc_limits, mean_limits
 
 
 def test_the_mean_has_the_limits_of_scipy():

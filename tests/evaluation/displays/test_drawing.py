@@ -12,7 +12,7 @@ from svmproba.evaluation import (
     ScoreHistogramDisplay,
     VoteHistogramDisplay,
 )
-from svmproba.evaluation._drawing import edges_through, number, shortened, wrapped
+from svmproba.evaluation.displays.drawing import edges_through, number, shortened, wrapped
 
 PAIR = ([0, 1], [0.2, 0.7])
 DISPLAYS = [

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from svmproba._types import Floats
 from svmproba.bootstrap.contributions import Contributions
-from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import column_of, own_label
-from svmproba.evaluation._metrics import Label
-from svmproba.evaluation._texts import document_display
+from svmproba.evaluation.displays import drawing as draw
+from svmproba.evaluation.displays.texts import document_display
 from svmproba.evaluation.explanations._explain import explain
+from svmproba.evaluation.measures.metrics import Label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

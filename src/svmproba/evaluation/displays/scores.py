@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._types import Floats
-from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import (
     class_names_in,
     column_of,
@@ -20,9 +19,10 @@ from svmproba.evaluation._classifiers import (
     own_label,
     rows_for_last_step,
 )
-from svmproba.evaluation._metrics import Label, check_scores, is_positive
 from svmproba.evaluation._one_class import class_votes
-from svmproba.evaluation._texts import document_display
+from svmproba.evaluation.displays import drawing as draw
+from svmproba.evaluation.displays.texts import document_display
+from svmproba.evaluation.measures.metrics import Label, check_scores, is_positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

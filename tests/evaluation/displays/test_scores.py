@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from svmproba.evaluation import ScoreHistogramDisplay, rates_at
 from svmproba.evaluation._classifiers import levels_of
-from svmproba.evaluation._score_display import best_theta_scores
+from svmproba.evaluation.displays.scores import best_theta_scores
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss
 
 from svmproba.evaluation import class_mse, mse
-from svmproba.evaluation._metrics import finite, is_positive, positive_label
+from svmproba.evaluation.measures.metrics import finite, is_positive, positive_label
 
 
 def pairs(seed, n=200):

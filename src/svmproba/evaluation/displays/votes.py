@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba.bootstrap.summaries.votes import vote_shares
-from svmproba.evaluation import _drawing as draw
 from svmproba.evaluation._classifiers import class_names_of, column_of
-from svmproba.evaluation._metrics import Label
-from svmproba.evaluation._score_display import member_votes
-from svmproba.evaluation._texts import document_display
+from svmproba.evaluation.displays import drawing as draw
+from svmproba.evaluation.displays.scores import member_votes
+from svmproba.evaluation.displays.texts import document_display
+from svmproba.evaluation.measures.metrics import Label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

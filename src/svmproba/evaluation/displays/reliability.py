@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmproba.evaluation import _drawing as draw
-from svmproba.evaluation._calibration import ReliabilityCurve, Strategy, reliability_curve
 from svmproba.evaluation._classifiers import column_of, last_step
-from svmproba.evaluation._metrics import Label, positive_label
-from svmproba.evaluation._texts import document_display
+from svmproba.evaluation.displays import drawing as draw
+from svmproba.evaluation.displays.texts import document_display
+from svmproba.evaluation.measures.calibration import ReliabilityCurve, Strategy, reliability_curve
+from svmproba.evaluation.measures.metrics import Label, positive_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,7 +138,7 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
-        {estimator, X, y}
+        {estimator/proba, X, y}
         confidence : float, default=0.95
             Confidence of the limits.
         {pos_label}

@@ -1,0 +1,1 @@
+"""Figures, by the Display convention of scikit-learn."""

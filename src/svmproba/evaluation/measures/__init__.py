@@ -1,0 +1,1 @@
+"""Errors, rates, costs and calibration of probabilities, and their limits."""
