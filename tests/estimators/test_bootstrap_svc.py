@@ -493,7 +493,7 @@ def test_silent_by_default_and_talkative_on_request(data, capsys):
 
 
 def test_lines_tell_the_time_left(data, capsys, monkeypatch):
-    import svmproba.estimators._progress as progress
+    import svmproba.estimators.shared.progress as progress
 
     now = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)

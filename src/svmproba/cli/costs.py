@@ -16,8 +16,8 @@ import pandas as pd
 from svmproba._types import Floats
 from svmproba.cli.errors import InputError
 from svmproba.cli.input.labels import find_class
-from svmproba.estimators._costs import cost_threshold
 from svmproba.estimators.classes.costs import check_cost_matrix, costs_of_two
+from svmproba.estimators.shared.costs import cost_threshold
 
 NAMES = ("fn", "fp", "tp", "tn")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from svmproba._types import Floats, Ints
 from svmproba.bootstrap.classes.fitted import called_classes
 from svmproba.cli.costs import CostMatrix, Costs
-from svmproba.estimators._costs import expected_cost
+from svmproba.estimators.shared.costs import expected_cost
 
 
 class Decided(NamedTuple):

@@ -19,7 +19,7 @@ from svmproba.cli.errors import InputError, in_options
 from svmproba.cli.input.labels import Labels, find_class
 from svmproba.cli.task import Task
 from svmproba.estimators import BootstrapSVC, ThresholdBootstrapSVC
-from svmproba.estimators._progress import Listener, listening
+from svmproba.estimators.shared.progress import Listener, listening
 from svmproba.preparation.preprocessing import make_preprocessor
 
 #: Share of either class that ``guarantee="split"`` holds out.

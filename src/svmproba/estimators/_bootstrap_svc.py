@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitting.members import Members, Training, fit_members
-from svmproba.estimators._doubts import warn_of_bags, warn_of_classes, warn_of_gaps
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.classes.setting import ClassSetting, fit_classes
 from svmproba.estimators.ensemble.calibration import with_calibration
@@ -26,6 +24,8 @@ from svmproba.estimators.ensemble.pilots import (
 )
 from svmproba.estimators.ensemble.setting import Checked, Setting, check_input, set_up
 from svmproba.estimators.input.parameters import stores_parameters
+from svmproba.estimators.shared.doubts import warn_of_bags, warn_of_classes, warn_of_gaps
+from svmproba.estimators.shared.texts import document_parameters
 
 
 @document_parameters

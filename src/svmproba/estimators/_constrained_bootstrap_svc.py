@@ -13,9 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.fitting.constrained_members import FloorFit, fit_constrained_members
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
-from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
-from svmproba.estimators._floors import floors_of_model, join_floors
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.floors import (
     ClassFloorFit,
     check_recall_floors,
@@ -26,6 +23,9 @@ from svmproba.estimators.classes.setting import set_up_classes
 from svmproba.estimators.ensemble.setting import Checked, set_up
 from svmproba.estimators.input.parameters import check_option, stores_parameters
 from svmproba.estimators.input.subgroup_floors import FLOORS, Floor, refuse_unused
+from svmproba.estimators.shared.doubts import warn_of_bags, warn_of_gaps
+from svmproba.estimators.shared.floors import floors_of_model, join_floors
+from svmproba.estimators.shared.texts import document_parameters
 from svmproba.solvers.constrained.single import EFFORT
 
 

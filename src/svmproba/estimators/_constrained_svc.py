@@ -13,13 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Floats
-from svmproba.estimators._floors import (
-    check_floor,
-    clash_message,
-    margin_rates,
-    scale_advice,
-)
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.input.parameters import (
     as_generator,
     check_confidence,
@@ -37,6 +30,13 @@ from svmproba.estimators.input.subgroup_floors import (
     refuse_unused,
 )
 from svmproba.estimators.input.training_set import TrainingSet, training_set
+from svmproba.estimators.shared.floors import (
+    check_floor,
+    clash_message,
+    margin_rates,
+    scale_advice,
+)
+from svmproba.estimators.shared.texts import document_parameters
 from svmproba.solvers.constrained.feasible_point import mass_in_sets
 from svmproba.solvers.constrained.floors import RULES, sample_floor
 from svmproba.solvers.constrained.mip import solve_exact

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._types import Bools, Floats
-from svmproba.estimators._doubts import warn_of_gaps
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.input.parameters import (
     as_generator,
     check_gammas,
@@ -22,6 +20,8 @@ from svmproba.estimators.input.samples import check_records
 from svmproba.estimators.pairs.classifier import PairwiseSVC
 from svmproba.estimators.pairs.cross_fit import deal_folds
 from svmproba.estimators.pairs.samples import Pair, PairSamples, Samples, join_pairs
+from svmproba.estimators.shared.doubts import warn_of_gaps
+from svmproba.estimators.shared.texts import document_parameters
 from svmproba.links.rivals._neighbours import neighbour_counts, soft_labels
 from svmproba.solvers.features import FeatureMap
 from svmproba.solvers.kernels import Rows

@@ -9,9 +9,6 @@ from numpy.typing import ArrayLike
 
 from svmproba._sklearn_compat import CallbackSupportMixin, with_callbacks
 from svmproba._types import Floats
-from svmproba.estimators._doubts import warn_of_gaps
-from svmproba.estimators._parameters import document_parameters
-from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.input.parameters import (
     as_generator,
     check_gammas,
@@ -38,6 +35,9 @@ from svmproba.estimators.pairs.score_spread import (
     kernel_rest,
     link_proba,
 )
+from svmproba.estimators.shared.doubts import warn_of_gaps
+from svmproba.estimators.shared.progress import FitProgress
+from svmproba.estimators.shared.texts import document_parameters
 from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import FEW_BAGS

@@ -15,8 +15,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Bools, Floats
-from svmproba.estimators._held_out import RESPONSES, fit_part, folds_of, hold_back, scores_of
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.ensemble.rates import Target, check_target, decide_rate, state_target
 from svmproba.estimators.input.groups import check_groups, places_of_labels, subgroups_for
 from svmproba.estimators.input.parameters import (
@@ -31,6 +29,8 @@ from svmproba.estimators.input.training_set import (
     encode_two_classes,
     place_of_interest,
 )
+from svmproba.estimators.shared.held_out import RESPONSES, fit_part, folds_of, hold_back, scores_of
+from svmproba.estimators.shared.texts import document_parameters
 
 
 def _estimator_has(name: str) -> Any:

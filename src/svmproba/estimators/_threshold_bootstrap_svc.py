@@ -12,7 +12,6 @@ from svmproba._sklearn_compat import with_callbacks
 from svmproba.bootstrap.fitted import with_oob_votes
 from svmproba.bootstrap.fitting.bags import draw_held_out, draw_held_out_groups
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.targets import (
     ClassTarget,
     check_class_target,
@@ -29,6 +28,7 @@ from svmproba.estimators.input.parameters import (
 )
 from svmproba.estimators.input.samples import take_rows
 from svmproba.estimators.input.training_set import place_of_interest
+from svmproba.estimators.shared.texts import document_parameters
 
 
 @document_parameters

@@ -14,10 +14,10 @@ from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitting.members import Members, Training, fit_members, input_coef
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.estimators import BootstrapSVC
-from svmproba.estimators._doubts import warn_of_bags, warn_of_gaps
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.ensemble.setting import Setting, set_up
 from svmproba.estimators.input.parameters import stores_parameters
+from svmproba.estimators.shared.doubts import warn_of_bags, warn_of_gaps
+from svmproba.estimators.shared.texts import document_parameters
 from svmproba.selection._bags import select_in_bags
 from svmproba.selection._selector import FLOORS, RateFeatureSelector
 from svmproba.solvers.features import FeatureMap

@@ -28,8 +28,6 @@ from svmproba.bootstrap.fitting.members import (
     fit_together,
 )
 from svmproba.bootstrap.summaries.votes import tally_block
-from svmproba.estimators._doubts import warn_of_small_classes
-from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.ensemble.setting import (
     THETA,
     Checked,
@@ -42,6 +40,8 @@ from svmproba.estimators.ensemble.setting import (
 from svmproba.estimators.input.parameters import as_generator, check_kernels
 from svmproba.estimators.input.training_set import spread_values
 from svmproba.estimators.pairs.samples import Samples, encode_samples
+from svmproba.estimators.shared.doubts import warn_of_small_classes
+from svmproba.estimators.shared.progress import FitProgress
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.runtime.devices import resolve_device
 

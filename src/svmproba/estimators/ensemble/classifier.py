@@ -16,7 +16,6 @@ from svmproba._types import Floats
 from svmproba.bootstrap.classes.fitted import FittedClasses
 from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.estimators._costs import DecisionMixin, classes_with_costs, ensemble_with_costs
 from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.classes.rates import (
     class_rate_curve,
@@ -41,6 +40,7 @@ from svmproba.estimators.ensemble.rates import (
 )
 from svmproba.estimators.input.groups import check_groups, subgroups_for
 from svmproba.estimators.input.parameters import check_calibration
+from svmproba.estimators.shared.costs import DecisionMixin, classes_with_costs, ensemble_with_costs
 from svmproba.solvers.kernels import Rows
 
 Model = TypeVar("Model", bound="EnsembleClassifier")

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.contributions import stack_classes
 from svmproba.bootstrap.contributions import Contributions, contributions, is_linear
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.ensemble.predictions import EnsemblePredictions
 from svmproba.estimators.input.parameters import check_confidence
+from svmproba.estimators.shared.texts import document_parameters
 
 
 @document_parameters

@@ -12,7 +12,6 @@ from sklearn.utils.validation import validate_data
 from svmproba._types import Floats
 from svmproba.bootstrap.fitting.little import Split, fit_little_members, split_records
 from svmproba.bootstrap.fitting.members import Members, Training
-from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.ensemble.setting import Setting, fit_options, given_gammas, make_families
 from svmproba.estimators.input.dask_tables import is_lazy, read_labels, read_rows
 from svmproba.estimators.input.parameters import (
@@ -25,6 +24,7 @@ from svmproba.estimators.input.parameters import (
 )
 from svmproba.estimators.input.samples import check_records, check_sizes
 from svmproba.estimators.input.training_set import TrainingSet, encode_two_classes, training_set
+from svmproba.estimators.shared.progress import FitProgress
 from svmproba.solvers.kernels import Rows, as_rows
 
 RESAMPLES = ("bootstrap", "blb")

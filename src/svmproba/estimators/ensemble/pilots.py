@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmproba.estimators._progress import listening
 from svmproba.estimators.ensemble.setting import Checked
 from svmproba.estimators.input.parameters import as_generator, check_kernels, is_auto, is_search
+from svmproba.estimators.shared.progress import listening
 from svmproba.solvers.kernels import resolve_gamma
 
 #: What was tried, by the name of the parameter, and "brier", its Brier score out of bag.

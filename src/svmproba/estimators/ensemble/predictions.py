@@ -14,7 +14,6 @@ from svmproba.bootstrap.classes.fitted import called_classes
 from svmproba.bootstrap.fitted import ensemble_vote_shares
 from svmproba.bootstrap.fitting.members import member_scores, score_blocks
 from svmproba.bootstrap.summaries.votes import two_columns
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.calibration import class_proba, class_vote_shares, pair_scores
 from svmproba.estimators.classes.intervals import class_interval
 from svmproba.estimators.ensemble.attributes import FittedAttributes
@@ -24,6 +23,7 @@ from svmproba.estimators.ensemble.rates import at_subgroups, obey_jackknife
 from svmproba.estimators.input.dask_tables import is_lazy, map_partitions, refuse_lazy
 from svmproba.estimators.input.parameters import check_confidence, check_option
 from svmproba.estimators.input.samples import check_records
+from svmproba.estimators.shared.texts import document_parameters
 from svmproba.solvers.kernels import Rows
 
 

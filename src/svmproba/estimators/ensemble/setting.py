@@ -14,7 +14,6 @@ from svmproba.bootstrap.fitted import FittedEnsemble, settle_ensemble
 from svmproba.bootstrap.fitting.bags import draw_bags
 from svmproba.bootstrap.fitting.members import Family, Members, Training
 from svmproba.bootstrap.summaries.votes import tally_block
-from svmproba.estimators._progress import FitProgress
 from svmproba.estimators.input.dask_tables import refuse_lazy
 from svmproba.estimators.input.groups import check_classes_of_groups, check_groups
 from svmproba.estimators.input.parameters import (
@@ -33,6 +32,7 @@ from svmproba.estimators.input.training_set import (
     n_classes_of,
     training_set,
 )
+from svmproba.estimators.shared.progress import FitProgress
 from svmproba.solvers.kernels import Rows
 
 THETA = np.dtype(

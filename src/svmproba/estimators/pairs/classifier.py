@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmproba._sklearn_compat import DocLinkMixin
 from svmproba._types import Floats
-from svmproba.estimators._costs import DecisionMixin
-from svmproba.estimators._doubts import warn_of_small_classes
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.input.parameters import check_grid_parameters, check_integer
 from svmproba.estimators.input.samples import check_records
 from svmproba.estimators.pairs.samples import Pair, PairMembers, Places, Samples, encode_samples
+from svmproba.estimators.shared.costs import DecisionMixin
+from svmproba.estimators.shared.doubts import warn_of_small_classes
+from svmproba.estimators.shared.texts import document_parameters
 from svmproba.solvers.features import FeatureMap, fit_features
 from svmproba.solvers.kernels import Rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svmproba.estimators._parameters import Documented, document_parameters
+from svmproba.estimators.shared.texts import Documented, document_parameters
 
 #: By the markers of `document_parameters`.
 TEXTS = {

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmproba._types import Bools, Floats
-from svmproba.estimators._costs import COSTS, check_cost, cost_threshold
+from svmproba.estimators.shared.costs import COSTS, check_cost, cost_threshold
 from svmproba.evaluation._classifiers import (
     column_of,
     has_several,

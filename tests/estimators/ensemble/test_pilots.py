@@ -14,9 +14,9 @@ from svmproba import (
     save,
 )
 from svmproba.bootstrap.fitting import members
-from svmproba.estimators._progress import listening
 from svmproba.estimators.ensemble import pilots
 from svmproba.estimators.input.parameters import as_generator
+from svmproba.estimators.shared.progress import listening
 
 AUTO = {"Cs": [1.0, 10.0], "kernel": "rbf", "n_components": "auto", "n_bootstraps": 30}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from svmproba.estimators._doubts import _doubts_of, warn_of_gaps
+from svmproba.estimators.shared.doubts import _doubts_of, warn_of_gaps
 
 
 def test_gaps_above_the_tolerance_are_counted():

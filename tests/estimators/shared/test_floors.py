@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from svmproba.estimators._floors import clash_message, margin_rates, scale_advice
 from svmproba.estimators.input.subgroup_floors import Floor
+from svmproba.estimators.shared.floors import clash_message, margin_rates, scale_advice
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba._types import Floats
 from svmproba.bootstrap.classes.fitted import FittedClasses, without_targets
 from svmproba.bootstrap.fitted import FittedEnsemble, without_target
-from svmproba.estimators._parameters import document_parameters
 from svmproba.estimators.classes.costs import check_cost_matrix, costs_of_two, expected_costs
+from svmproba.estimators.shared.texts import document_parameters
 
 Cost = float | ArrayLike
 
@@ -29,14 +29,19 @@ class Decider(Protocol):
     """What decisions need to know of a fitted classifier."""
 
     @property
-    def classes_(self) -> NDArray[Any]: ...
+    def classes_(self) -> NDArray[Any]:
+        """Labels, sorted."""
+
     @property
-    def costs_(self) -> Any: ...
+    def costs_(self) -> Any:
+        """Costs that decide, or None."""
+
     @property
     def _plus(self) -> int: ...
     def _is_calibrated(self) -> bool: ...
     def _decided_by(self: Model, costs: Mapping[str, float] | Floats) -> Model: ...
-    def predict_proba(self, X: ArrayLike) -> Floats: ...
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Probabilities of the classes."""
 
 
 Model = TypeVar("Model", bound=Decider)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import svmproba.estimators as estimators
-from svmproba.estimators._parameters import TEXTS, document_parameters
+from svmproba.estimators.shared.texts import TEXTS, document_parameters
 
 CLASSES = sorted({getattr(estimators, name) for name in estimators.__all__}, key=repr)
 #: Parameters with several texts, and why.
