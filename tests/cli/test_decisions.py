@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from svmproba.cli.decisions import decisions_of
+from svmproba.cli.decisions import Decisions
 
 COSTS = {"fn": 5.0, "fp": 1.0, "tp": -1.0, "tn": 0.5}
 
@@ -26,7 +26,7 @@ def test_a_probability_at_the_threshold_is_positive(positive, place):
     proba = np.array([0.25, np.nextafter(0.25, 0), 0.5])
     P = np.column_stack([1 - proba, proba] if place else [proba, 1 - proba])
     svm = fake([3, 7], P, proba_threshold_=0.25)
-    decisions = decisions_of(svm, {"positive": positive, "costs": COSTS}, "given", 0.9)
+    decisions = Decisions(svm, {"positive": positive, "costs": COSTS}, "given", 0.9)
     names = [name for name, _ in decisions.fields]
     assert names == ["probability", "low", "high", "decision", "expected_cost"]
     shown, low, high, decision, cost = decisions.decide(None).columns
@@ -38,7 +38,7 @@ def test_a_probability_at_the_threshold_is_positive(positive, place):
 
 def test_without_limits_and_costs():
     svm = fake(["no", "yes"], [[0.4, 0.6]], proba_threshold_=0.5)
-    decisions = decisions_of(svm, {"positive": "yes", "costs": None}, None, 0.9)
+    decisions = Decisions(svm, {"positive": "yes", "costs": None}, None, 0.9)
     assert [name for name, _ in decisions.fields] == ["probability", "decision"]
     proba, decision = decisions.decide(None).columns
     assert (proba.tolist(), decision.to_pylist()) == ([0.6], ["yes"])
