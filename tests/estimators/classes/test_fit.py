@@ -13,6 +13,7 @@ from svmproba import (
     WeightedProbabilitySVC,
 )
 from svmproba.bootstrap.classes import members
+from svmproba.estimators._progress import listening
 from svmproba.estimators.ensemble import setting
 
 
@@ -131,6 +132,14 @@ def test_jobs_change_nothing(four_classes):
     for name in ("member_coef_", "intercept_", "oob_scores_", "oob_proba_", "reliability_"):
         assert_array_equal(getattr(one, name), getattr(two, name))
     assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_bags_of_all_pairs_are_counted(four_classes, n_jobs):
+    heard = []
+    with listening(heard.append):
+        small(n_jobs=n_jobs).fit(*four_classes)
+    assert sum(heard) == 6 * 25
 
 
 def test_sparse_and_precomputed_rows(four_classes):
