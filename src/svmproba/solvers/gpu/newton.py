@@ -73,9 +73,9 @@ class Models(NamedTuple):
     def take(self, index: Tensor, sizes: list[int]) -> Models:
         """Return some of the models, so many of each table."""
         samples, *others, _ = self
-        parts: Any = (part.index_select(0, index) for part in others)
         chosen = Samples(*(part.index_select(0, index) for part in samples))
-        return Models(chosen, *parts, sizes=sizes)
+        fields: list[Any] = [chosen, *(part.index_select(0, index) for part in others), sizes]
+        return Models(*fields)
 
 
 class Results(NamedTuple):
