@@ -51,6 +51,7 @@ def fit_link(
     families: NDArray[np.int64] | None = None,
     ratios: Floats | None = None,
     groups: NDArray[np.int64] | None = None,
+    of_pair: bool = False,
 ) -> Link:
     r"""Fit the named link to the out-of-bag scores of a bootstrap ensemble.
 
@@ -71,6 +72,10 @@ def fit_link(
         Mixtures of the families' scores in units of their spread over the bags, for ``"auto"``.
     groups : ndarray of int, shape (n,), optional
         Group of each sample, for the folds of ``"auto"``.
+    of_pair : bool, default=False
+        Whether the classes are one of many pairs, whose probabilities will be coupled. Pairs have
+        few samples: ``"auto"`` is then one :class:`~svmproba.links.StackLink` without negative
+        weights.
 
     Returns
     -------
@@ -89,6 +94,8 @@ def fit_link(
     """
     if name not in LINKS:
         raise ValueError(f"name must be one of {', '.join(LINKS)}, got {name!r}")
+    if name == "auto" and of_pair:
+        return StackLink(non_negative=True).fit(scaled, positive)
     if name == "auto":
         families = np.zeros(len(scaled), dtype=np.int64) if families is None else families
         ratios = np.empty((0, len(positive))) if ratios is None else ratios

@@ -255,7 +255,7 @@ def test_one_svm_for_each_pair_warns_of_small_classes(iris, model):
         model.fit(X[few], y[few])
 
 
-def test_a_device_takes_all_pairs_at_once(four_classes, monkeypatch):
+def test_a_device_takes_pairs_of_like_size_at_once(four_classes, monkeypatch):
     pytest.importorskip("torch")
     from svmproba.solvers.gpu import ensemble
 
@@ -270,7 +270,7 @@ def test_a_device_takes_all_pairs_at_once(four_classes, monkeypatch):
     monkeypatch.setattr(ensemble, "solve_block", note)
     monkeypatch.setattr(members, "as_done", lambda *a: threads.append(a))
     on_device = small(tol=1e-6, device="torch", n_jobs=2).fit(X, y)
-    assert together == [6]
+    assert together == [2, 2, 2]  # pairs of about as many samples
     assert_allclose(on_device.predict_proba(X), plain.predict_proba(X), atol=0.05)
     assert (on_device.duality_gap_ <= 1e-6).all()
     together.clear()
