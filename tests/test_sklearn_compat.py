@@ -23,7 +23,7 @@ from svmproba import (
 )
 from svmproba._sklearn_compat import callback_context, encoder_state, has_callbacks, input_places
 from svmproba.persistence._archive import Refused
-from svmproba.persistence._rules import check_object
+from svmproba.persistence.rules.objects import check_object
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -29,7 +29,7 @@ from svmproba.persistence._archive import (
 )
 from svmproba.persistence._codec import decode, encode
 from svmproba.persistence._names import MODELS
-from svmproba.persistence._onnx_export import to_onnx
+from svmproba.persistence.graphs.export import to_onnx
 
 __all__ = ["ModelFileError", "load", "read_about", "save", "to_onnx"]
 

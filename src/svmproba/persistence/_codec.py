@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from svmproba._sklearn_compat import NOT_FITTED_STATE
 from svmproba.persistence import _names
 from svmproba.persistence._archive import Refused, check_depth, check_dtype
-from svmproba.persistence._checks import within
 from svmproba.persistence._kinds import KINDS, PLAIN
-from svmproba.persistence._rules import check_object
+from svmproba.persistence.rules.checks import within
+from svmproba.persistence.rules.objects import check_object
 
 
 def encode(model: Any) -> tuple[bytes, list[NDArray[Any]]]:

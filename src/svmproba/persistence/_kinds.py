@@ -14,7 +14,7 @@ from scipy import sparse
 from svmproba.estimators.input.samples import sparse_fault
 from svmproba.persistence import _names
 from svmproba.persistence._archive import Refused
-from svmproba.persistence._checks import within
+from svmproba.persistence.rules.checks import within
 
 if TYPE_CHECKING:
     from svmproba.persistence._codec import Reader, Writer

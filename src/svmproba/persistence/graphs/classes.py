@@ -13,9 +13,9 @@ from svmproba.estimators import ProbabilitySVC
 from svmproba.links import ClassScaling
 from svmproba.links._class_scaling import _LEAST as LEAST_SCALED
 from svmproba.links._coupling import _LEAST as LEAST_COUPLED
-from svmproba.persistence._onnx_graph import Graph
-from svmproba.persistence._onnx_links import link_graph
-from svmproba.persistence._onnx_scores import (
+from svmproba.persistence.graphs.builder import Graph
+from svmproba.persistence.graphs.links import link_graph
+from svmproba.persistence.graphs.scores import (
     family_rows,
     mixture_graph,
     score_graph,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from svmproba.links import IsotonicLink, VennAbersLink
-from svmproba.persistence._onnx_graph import Graph
-from svmproba.persistence._onnx_links import link_graph
+from svmproba.persistence.graphs.builder import Graph
+from svmproba.persistence.graphs.links import link_graph
 
 onnx = pytest.importorskip("onnx")
 RNG = np.random.default_rng(0)

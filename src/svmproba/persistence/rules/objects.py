@@ -22,7 +22,8 @@ from svmproba.estimators.input.parameters import (
     check_kernels,
 )
 from svmproba.estimators.pairs.score_spread import Spread
-from svmproba.persistence._checks import (
+from svmproba.persistence._names import PARTS, parameters
+from svmproba.persistence.rules.checks import (
     Check,
     Optional,
     Sizes,
@@ -43,14 +44,13 @@ from svmproba.persistence._checks import (
     whole,
     within,
 )
-from svmproba.persistence._class_rules import FITTED_CLASSES, SCALING
-from svmproba.persistence._encoder_rules import check_encoder
-from svmproba.persistence._ensemble_rules import FITTED_ENSEMBLE
-from svmproba.persistence._link_rules import LINKS, PAIR_LINKS, link
-from svmproba.persistence._member_rules import (
+from svmproba.persistence.rules.classes import FITTED_CLASSES, SCALING
+from svmproba.persistence.rules.encoders import check_encoder
+from svmproba.persistence.rules.ensembles import FITTED_ENSEMBLE
+from svmproba.persistence.rules.links import LINKS, PAIR_LINKS, link
+from svmproba.persistence.rules.members import (
     feature_map,
 )
-from svmproba.persistence._names import PARTS, parameters
 from svmproba.selection import SelectedBootstrapSVC
 
 #: More jobs would only exhaust the computer.

@@ -15,8 +15,8 @@ from svmproba import (
     to_onnx,
 )
 from svmproba.links import couple
-from svmproba.persistence._onnx_classes import couple_graph
-from svmproba.persistence._onnx_graph import Graph
+from svmproba.persistence.graphs.builder import Graph
+from svmproba.persistence.graphs.classes import couple_graph
 
 onnx = pytest.importorskip("onnx")
 X, y = load_wine(return_X_y=True)

@@ -9,7 +9,7 @@ import numpy as np
 from svmproba.bootstrap.classes.members import ClassMembers
 from svmproba.estimators.classes.calibration import ClassCalibrator
 from svmproba.links import ClassScaling
-from svmproba.persistence._checks import (
+from svmproba.persistence.rules.checks import (
     Check,
     Sizes,
     array,
@@ -25,8 +25,8 @@ from svmproba.persistence._checks import (
     whole,
     within,
 )
-from svmproba.persistence._link_rules import CALIBRATORS, link
-from svmproba.persistence._member_rules import groups, members, thetas, weights
+from svmproba.persistence.rules.links import CALIBRATORS, link
+from svmproba.persistence.rules.members import groups, members, thetas, weights
 
 
 def gaps(value: Any, sizes: Sizes) -> None:

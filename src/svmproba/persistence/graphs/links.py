@@ -19,7 +19,7 @@ from svmproba.links import (
     WahbaLink,
 )
 from svmproba.links._beta import _LEAST
-from svmproba.persistence._onnx_graph import Graph
+from svmproba.persistence.graphs.builder import Graph
 
 
 def link_graph(graph: Graph, link: Any, scores: str) -> str:

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 
 from svmproba._sklearn_compat import input_places
 from svmproba._words import CategoryWords
-from svmproba.persistence._onnx_graph import Graph
+from svmproba.persistence.graphs.builder import Graph
 from svmproba.selection import RateFeatureSelector
 
 

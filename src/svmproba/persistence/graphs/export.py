@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from svmproba._files import write_whole
 from svmproba.bootstrap.summaries.votes import DECIMALS
 from svmproba.estimators import BootstrapSVC, ProbabilitySVC
-from svmproba.persistence._onnx_classes import class_graph
-from svmproba.persistence._onnx_graph import OPSET, Graph
-from svmproba.persistence._onnx_links import link_graph
-from svmproba.persistence._onnx_scores import (
+from svmproba.persistence.graphs.builder import OPSET, Graph
+from svmproba.persistence.graphs.classes import class_graph
+from svmproba.persistence.graphs.links import link_graph
+from svmproba.persistence.graphs.scores import (
     family_rows,
     mixture_graph,
     score_graph,
@@ -96,7 +96,7 @@ def to_onnx(
     except ImportError as error:
         raise ImportError("ONNX export needs onnx: pip install 'svmproba[persist]'") from error
     # Imported here: the steps of scikit-learn are slow to import.
-    from svmproba.persistence._onnx_steps import open_inputs, step_graph
+    from svmproba.persistence.graphs.steps import open_inputs, step_graph
 
     *steps, final = _flat_steps(model)
     check_exportable(final)

@@ -11,8 +11,8 @@ from svmproba._types import Floats
 from svmproba.bootstrap.fitting.members import Members, same_map
 from svmproba.bootstrap.summaries.spread import LARGEST_RATIO, LEAST_SPREAD, family_mixtures
 from svmproba.estimators.ensemble.calibration import TIE_BREAK
-from svmproba.persistence._onnx_graph import Graph
-from svmproba.persistence._onnx_links import link_graph
+from svmproba.persistence.graphs.builder import Graph
+from svmproba.persistence.graphs.links import link_graph
 from svmproba.solvers.features import FeatureMap
 
 

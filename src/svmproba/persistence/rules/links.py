@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmproba.persistence._checks import (
+from svmproba.persistence.rules.checks import (
     Check,
     Optional,
     Sizes,

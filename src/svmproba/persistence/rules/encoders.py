@@ -8,7 +8,7 @@ import numpy as np
 
 from svmproba._sklearn_compat import encoder_state
 from svmproba.persistence._archive import Refused
-from svmproba.persistence._checks import array, maybe, refuse, whole, within
+from svmproba.persistence.rules.checks import array, maybe, refuse, whole, within
 
 
 def check_encoder(encoder: Any) -> None:

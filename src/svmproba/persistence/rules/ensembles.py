@@ -8,7 +8,7 @@ import numpy as np
 
 from svmproba.bootstrap.subgroups import SubgroupRates
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.persistence._checks import (
+from svmproba.persistence.rules.checks import (
     Check,
     Optional,
     Sizes,
@@ -23,8 +23,8 @@ from svmproba.persistence._checks import (
     refuse,
     whole,
 )
-from svmproba.persistence._link_rules import CALIBRATORS, link
-from svmproba.persistence._member_rules import groups, members, spreads, thetas, weights
+from svmproba.persistence.rules.links import CALIBRATORS, link
+from svmproba.persistence.rules.members import groups, members, spreads, thetas, weights
 
 _SHARE = "in [0, 1] or NaN"
 

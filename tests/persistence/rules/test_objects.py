@@ -25,10 +25,11 @@ from svmproba import (
     load,
     save,
 )
-from svmproba.persistence import _member_rules, _rules
 from svmproba.persistence._archive import Refused
 from svmproba.persistence._codec import decode
 from svmproba.persistence._names import TUPLES, parameters
+from svmproba.persistence.rules import members as _member_rules
+from svmproba.persistence.rules import objects as _rules
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))

@@ -9,7 +9,7 @@ import numpy as np
 from svmproba.bootstrap.fitting.members import Members
 from svmproba.bootstrap.summaries.spread import is_read
 from svmproba.estimators.ensemble.setting import THETA
-from svmproba.persistence._checks import (
+from svmproba.persistence.rules.checks import (
     Check,
     Sizes,
     array,

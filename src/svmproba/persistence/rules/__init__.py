@@ -1,0 +1,1 @@
+"""Checks of the attributes of every class in a model file."""
