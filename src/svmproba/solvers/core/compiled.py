@@ -19,6 +19,8 @@ flags ``no_cpython_wrapper`` and  half of the compilation              functions
                                   constrained SVMs, see `call_with`    once for each caller
 libraries of code, in `parts`     7 to 24 % of the compilation         every function is optimised
                                                                        once for each caller
+finder of types, in `parts`       17 % of the compilation of           operators are looked up at
+                                  exact paths                          every place
 ================================  ===================================  ============================
 """
 

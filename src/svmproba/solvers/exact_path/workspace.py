@@ -1,11 +1,8 @@
 """The arrays of the kernel: how they are stored, and the names by which it uses them.
 
 Functions that only pass the work space on (the constrained search) take `Space`, a dozen arrays.
-The kernel opens it to a `Path`, a view for each name. Numba hands an array over as seven numbers,
-and reads a tuple as a whole wherever one of its fields is used after the first branch of a
-function. So functions take their arrays from the tuple at the start, and those that are inlined
-take the small tuples: `follow` then compiles in 4 s of CPU time, where all used the fields of the
-whole tuple in 11 s. The search would take 1 s more if it opened the work space.
+The kernel opens it to a `Path`, a view for each name. Both are handed on by reference, see
+:mod:`~svmproba.solvers.core.references`; functions take their arrays from them at the start.
 """
 
 from __future__ import annotations
