@@ -413,7 +413,7 @@ class Workshop:
     def _keep_compiled(self, file: str) -> None:
         """Take the digests of the source as it is where no compiled function changes."""
         path = self.root / PACKAGE / COMPILER
-        if path.exists():
+        if path.exists() and file not in (COMPILER, PARTS):
             name = "svmproba." + COMPILER.removesuffix(".py").replace("/", ".")
             spec = importlib.util.spec_from_file_location(name, path)
             sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -423,6 +423,9 @@ class Workshop:
             folders = {source.parent for source in (self.root / PACKAGE).rglob("*.py")}
             for folder in folders - changed_folders:
                 sys.modules[name]._digest(folder)
+            for other in [m for m in sys.modules if m.partition(".")[0] == "svmproba"]:
+                if not other.startswith("svmproba.solvers.core."):
+                    del sys.modules[other]  # the mutant may be in them
 
     def rehearse(self, room: str) -> float:
         """Run the tests of a room on the source as it is, once: they must pass; gives the time."""

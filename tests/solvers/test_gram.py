@@ -20,6 +20,8 @@ from svmproba.solvers.features import fit_features
 from svmproba.solvers.gram import Gram
 from svmproba.solvers.problem import certify_gram
 
+from .twins import Instance, clarabel_solution
+
 SHAPE = {"gamma": 0.4, "degree": 3, "coef0": 0.5}
 KERNELS = {
     "rbf": {"gamma": 0.4},
@@ -180,6 +182,51 @@ def test_members_are_those_of_libsvm(case, few):
             twin.fit(K[np.ix_(used, used)], signs[used], sample_weight=price[used])
             scores = feature_map.transform(fresh) @ fit.coef[k, b] + fit.intercept[k, b]
             np.testing.assert_allclose(scores, twin.decision_function(K_new[:, used]), atol=3e-3)
+
+
+def objective(K, signs, targets, bounds, fit, k=0, b=0):
+    """Primal objective of a member, in K."""
+    beta, bias = fit.coef[k, b], fit.intercept[k, b]
+    scores = K @ beta + bias
+    return 0.5 * beta @ K @ beta + bounds @ np.maximum(0.0, targets - signs * scores)
+
+
+@pytest.mark.parametrize("n_bags", [2, 20], ids=["few", "many"])
+@pytest.mark.parametrize("case", KERNELS)
+def test_objectives_are_those_of_clarabel(case, n_bags):
+    X, signs = samples(40)
+    rng = np.random.default_rng(3)
+    targets, counts = rng.uniform(0.5, 1.5, 40), rng.integers(0, 3, (n_bags, 40)).astype(float)
+    grid = np.array([0.2, 5.0])
+    K = pairwise_kernels(X, metric=case, **KERNELS[case])
+    gram = Gram.of_samples(X, case, **SHAPE)
+    fit = fit_ensemble(gram, signs, counts, grid, targets=targets, tol=1e-8)
+    values, vectors = np.linalg.eigh(K)
+    rows = vectors * np.sqrt(np.maximum(values, 0.0))
+    for k, C in enumerate(grid):
+        twin = clarabel_solution(Instance(rows, signs, targets, C * counts[1]))
+        found = objective(K, signs, targets, C * counts[1], fit, k, 1)
+        np.testing.assert_allclose(found, twin.value, rtol=1e-7)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(4, 60), st.integers(1, 4), st.integers(0, 10**6), st.booleans())
+def test_duplicates_are_weights_and_order_does_not_matter(n, d, seed, many):
+    rng = np.random.default_rng(seed)
+    X, signs = rng.normal(size=(n, d)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    signs[:2] = 1.0, -1.0
+    weight, order = rng.integers(1, 4, n), rng.permutation(n)
+    copies = np.repeat(np.arange(n), weight)
+    scores = []
+    for places, bounds in ((np.arange(n), weight), (copies, None), (order, weight[order])):
+        gram = Gram.of_samples(X[places], "rbf", **SHAPE)
+        counts = np.ones((20 if many else 1, len(places)))
+        bounds = None if bounds is None else bounds.astype(float)
+        fit = fit_ensemble(gram, signs[places], counts, np.ones(1), weight=bounds, tol=1e-9)
+        assert fit.gap.max() <= 1e-9
+        scores.append(pairwise_kernels(X, X[places], metric="rbf", gamma=0.4) @ fit.coef[0, 0])
+    np.testing.assert_allclose(scores[1], scores[0], atol=1e-3)
+    np.testing.assert_allclose(scores[2], scores[0], atol=1e-3)
 
 
 def test_rows_computed_when_needed_give_the_members_of_the_whole_matrix(monkeypatch):

@@ -46,10 +46,27 @@ def test_the_guide_has_the_same_table():
     assert rows[2:] == list(METHODS)
 
 
+@pytest.mark.parametrize("name", ["smo", "working sets"])
+def test_long_work_on_a_kernel_needs_no_help(name, monkeypatch):
+    """The gap is looked at on the way: neither too few steps are taken nor far too many."""
+    monkeypatch.delattr(blocks, "solve_again")
+    monkeypatch.delattr(blocks, "polish")
+    rows, signs = records(300, 4, 1)
+    squares = np.square(rows).sum(axis=1)
+    kernel = np.exp(-0.3 * (squares[:, None] + squares - 2.0 * rows @ rows.T))
+    counts, stop = bags(signs, 3), np.zeros(1, np.uint8)
+    gram, none = Gram.of_matrix(kernel), (None,) * 2
+    task = _make_task(gram, None, signs, np.array([1.0, 30.0]), *none, 1e-3, None, 1)
+    prepared = METHODS[name].prepare(task, counts, stop)
+    members = blocks.solve_block(prepared._replace(method=name), counts, stop)
+    assert 1e-6 < members.gap.max() <= 1e-3
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_keeps_the_contract(name, monkeypatch):
     """One table that all can take; nobody is helped by a second attempt."""
     monkeypatch.delattr(blocks, "solve_again")
+    monkeypatch.delattr(blocks, "polish")
     rows, signs = records(30, 450, 3)
     counts, stop = bags(signs, 6), np.zeros(1, np.uint8)
     task = _make_task(rows, None, signs, GRID, None, None, 1e-3, None, 1)

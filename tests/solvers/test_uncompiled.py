@@ -15,6 +15,7 @@ import pytest
 
 from svmproba.selection._select import Problem, select
 from svmproba.solvers import methods
+from svmproba.solvers.constrained import single
 from svmproba.solvers.constrained.bags import fit_constrained
 from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.single import solve_constrained
@@ -125,6 +126,16 @@ def test_branching_on_more_records():
     need = needed_mass(signs, np.ones(14), 0.8, 0.6)
     found = solve_constrained(rows, signs, 1.0, need=need, effort=200, bound="bb")
     assert found.bound <= found.objective * (1.0 + 1e-9)
+
+
+def test_branching_that_is_not_ended_knows_more_than_the_svm(monkeypatch):
+    rows, signs = records(24, 2, 7)
+    need = needed_mass(signs, np.ones(24), 0.9, 0.5)
+    svm = solve_constrained(rows, signs, 1.0, need=need, effort=50, bound="svm")
+    monkeypatch.setattr(single, "_PROOF", 40)
+    monkeypatch.setattr(single, "_CHUNK", 20)
+    found = solve_constrained(rows, signs, 1.0, need=need, effort=50, bound="bb")
+    assert 1.1 * svm.bound < found.bound < 0.999 * found.objective
 
 
 def test_selection():

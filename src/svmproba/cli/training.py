@@ -24,7 +24,7 @@ from svmproba.preparation.preprocessing import make_preprocessor
 
 #: Share of either class that ``guarantee="split"`` holds out.
 HELD_OUT_SHARE = 0.3
-#: Records up to which rbf SVMs are fitted as well unless a kernel is named: a fit takes about a
+#: Records up to which rbf SVMs are fitted as well unless a kernel is named: a fit takes up to a
 #: minute of two cores there, and beyond that four times as long for twice as many records.
 KERNELS_UP_TO = 3_000
 

@@ -138,7 +138,7 @@ def fit_ensembles(
     stop = np.zeros(1, np.uint8)
     fits: dict[int, Ensemble] = {}
     together: dict[int, Task] = {}
-    means = {}
+    means: dict[int, Floats | None] = {}
     for k, (rows, signs, counts, weight, tally, targets) in enumerate(parts):
         rows, means[k] = (rows, None) if isinstance(rows, Gram) else centred(rows)
         task = _make_task(rows, means[k], signs, grid, weight, targets, tol, tally, n_threads)
@@ -281,7 +281,7 @@ def _fit_on_device(
         return interruptible(solve_again, task, state, bounds_of(task, counted), stop)
 
     shapes = [(len(task.problem.signs), task.problem.d + 1) for task in tasks]
-    fits = {}
+    fits: dict[int, Ensemble] = {}
     for group in groups_of(shapes, len(tasks[0].grid), len(counts[0]), device):
         chosen, bags = [tasks[k] for k in group], [counts[k] for k in group]
         with blas_threads():

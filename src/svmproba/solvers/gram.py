@@ -34,6 +34,8 @@ CACHE_BYTES = 2**27
 _PART = 512
 #: Rows and columns that are computed at a time: they stay in the second-level cache.
 _BLOCK = (128, 2048)
+#: Kernel values for which threads are started, a tenth of a millisecond; these take half of one.
+_WORTH_THREADS = 2**19
 #: Largest gamma |x|^2 up to which float32 tells distances well enough for steps.
 _NEAR = 1000.0
 
@@ -121,10 +123,13 @@ class Gram:
         if self._quick is None or self.whole:
             gather(self.table, self.hold(places), places, 1.0 / self.unit, out)
             return
-        left, right = self._quick[0][places], self._quick[1][places].T
-        for first in range(0, len(places), _BLOCK[0]):
-            some = slice(first, min(first + _BLOCK[0], len(places)))
-            np.exp(left[some] @ right, out=out[some, : len(places)])
+        left, right, m = self._quick[0][places], self._quick[1][places].T, len(places)
+
+        def some_rows(first: int) -> None:
+            some = slice(first, min(first + _BLOCK[0], m))
+            np.exp(left[some] @ right, out=out[some, :m])
+
+        self._in_threads(some_rows, list(range(0, m, _BLOCK[0])), m * m)
 
     def hold(self, places: Ints) -> Ints:
         """Compute the rows of samples that are not held; gives the slots of all of them.
@@ -182,14 +187,14 @@ class Gram:
             table[slots[some], part] = values
 
         corners = product(range(0, len(places), _BLOCK[0]), range(0, n, _BLOCK[1]))
-        self._in_threads(block, list(corners))
+        self._in_threads(block, list(corners), n * len(places))
 
-    def _in_threads(self, work: Callable[[Any], None], items: list[Any]) -> None:
+    def _in_threads(self, work: Callable[[Any], None], items: list[Any], n_values: int) -> None:
         def work_unless_stopped(item: Any) -> None:
             if not self.stop[0]:
                 work(item)
 
-        if self.n_threads == 1 or len(items) == 1:
+        if self.n_threads == 1 or len(items) == 1 or n_values < _WORTH_THREADS:
             for item in items:
                 work_unless_stopped(item)
         else:
@@ -211,7 +216,7 @@ class Gram:
                     self._write(support[some], part, values)
                     out[:, part] += factors[:, some] @ values
 
-            self._in_threads(add, list(range(0, n, _BLOCK[1])))
+            self._in_threads(add, list(range(0, n, _BLOCK[1])), n * len(support))
             return out
         step = max(1, self.capacity // 2)
         for first in range(0, len(support), step):

@@ -13,6 +13,7 @@ from svmproba import (
     WeightedProbabilitySVC,
 )
 from svmproba.bootstrap.classes import members
+from svmproba.estimators._progress import listening
 from svmproba.estimators.ensemble import setting
 
 
@@ -133,6 +134,14 @@ def test_jobs_change_nothing(four_classes):
     assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_bags_of_all_pairs_are_counted(four_classes, n_jobs):
+    heard = []
+    with listening(heard.append):
+        small(n_jobs=n_jobs).fit(*four_classes)
+    assert sum(heard) == 6 * 25
+
+
 def test_sparse_and_precomputed_rows(four_classes):
     X, y = four_classes
     rows, K = sparse.csr_array(X), X @ X.T
@@ -246,7 +255,7 @@ def test_one_svm_for_each_pair_warns_of_small_classes(iris, model):
         model.fit(X[few], y[few])
 
 
-def test_a_device_takes_all_pairs_at_once(four_classes, monkeypatch):
+def test_a_device_takes_pairs_of_like_size_at_once(four_classes, monkeypatch):
     pytest.importorskip("torch")
     from svmproba.solvers.gpu import ensemble
 
@@ -261,7 +270,7 @@ def test_a_device_takes_all_pairs_at_once(four_classes, monkeypatch):
     monkeypatch.setattr(ensemble, "solve_block", note)
     monkeypatch.setattr(members, "as_done", lambda *a: threads.append(a))
     on_device = small(tol=1e-6, device="torch", n_jobs=2).fit(X, y)
-    assert together == [6]
+    assert together == [2, 2, 2]  # pairs of about as many samples
     assert_allclose(on_device.predict_proba(X), plain.predict_proba(X), atol=0.05)
     assert (on_device.duality_gap_ <= 1e-6).all()
     together.clear()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numba
 import pytest
-from numba import njit
+from numba import njit, types
 
 from svmproba.solvers.core import compiled
 
@@ -157,7 +157,7 @@ class Dispatcher:
 def test_a_function_is_called_by_another(make):
     function, argument = make(apply_twice), njit(lambda x: 3.0 * x)
     for x in (1.0, 2.0):
-        assert compiled.call_with(function, argument, (1.0,), x, 0.5) == 9.0 * x + 0.5
+        assert compiled.call_with(function, argument, (types.float64,), x, 0.5) == 9.0 * x + 0.5
     assert len(argument.signatures) == 1
 
 

@@ -1,11 +1,14 @@
 """Functions that are compiled as parts of their callers."""
 
+import gc
+import operator
 import sys
 
 import numba
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, types
+from numba.core.typing import Context
 
 from svmproba.solvers.core import compiled, parts
 
@@ -99,3 +102,41 @@ def test_without_the_module_everything_is_compiled_in_numbas_own_way(monkeypatch
     assert compiled._compiler() == {"pipeline_class": parts.Compiler}
     monkeypatch.setitem(sys.modules, "svmproba.solvers.core.parts", None)
     assert compiled._compiler() == {}
+
+
+def test_types_of_operators_are_looked_up_once():
+    context, asked = Context(), []
+
+    class Counting(Context):
+        def resolve_function_type(self, func, args, kws):
+            asked.append((func, args))
+            return super().resolve_function_type(func, args, kws)
+
+    context.refresh()
+    context.__class__ = Counting
+    finder = parts.remembering(context)
+    for x, y in ((types.float64, types.int64), (types.int64, types.float64)) * 3:
+        assert finder.resolve_function_type(operator.add, (x, y), {}).return_type == types.float64
+    assert len(asked) == 2
+    text = (types.unicode_type, types.unicode_type)  # not numbers: Numba is asked every time
+    for _ in range(2):
+        finder.resolve_function_type(operator.add, text, {})
+    assert len(asked) == 4
+
+
+def test_a_finder_of_types_without_numbas_name_is_left_alone():
+    other = object()
+    assert parts.remembering(other) is other
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_collected_after_a_compilation_as_before(enabled):
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        assert chain(compiled.JIT, compiled.lean_entry)[0](np.array([2.0, 3.0])) == EXPECTED
+        with pytest.raises(numba.TypingError):
+            compiled.lean_entry(lambda x: x.missing)(1.0)
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()

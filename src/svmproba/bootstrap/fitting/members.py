@@ -132,9 +132,10 @@ def fit_together(
 def _assembled(maps: list[FeatureMap], fits: list[tuple[Any, ...]]) -> tuple[Members, Training]:
     """Join the families: columns, means and the fields of `Ensemble` after the coefficients."""
     columns, means, *arrays, scores = (list(part) for part in zip(*fits, strict=True))
-    intercept, *others = (np.concatenate(part) for part in arrays)
+    intercept, gap, votes, reliability = (np.concatenate(part) for part in arrays)
     kept = None if any(part is None for part in scores) else scores
-    return Members(maps, columns, intercept, means), Training(*others, kept)
+    members = Members(maps, columns, intercept, means)
+    return members, Training(gap, votes, reliability, kept)
 
 
 def _check_memory(n: int, n_members: int) -> None:

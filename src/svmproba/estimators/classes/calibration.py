@@ -51,18 +51,18 @@ def with_class_calibration(
     n_bags, labels = len(ensemble.counts), classes.tolist()
     n_left_out = np.count_nonzero(ensemble.counts == 0, axis=0)
     families = families_of(ensemble.members.of_pair[0])
-    scaled = ensemble.oob_scores / ensemble.score_scales[:, :, np.newaxis]
     pairs, groups = samples_of_pairs(ensemble.label, len(classes)), ensemble.groups
 
     def fit_link(p: int) -> tuple[Any, Floats]:
         chosen, positive = pairs[p]
+        scaled = ensemble.oob_scores[p] / ensemble.score_scales[p][:, np.newaxis]
         spreads = ensemble.oob_spreads[p]
         left_out = n_left_out[chosen], None if groups is None else groups[chosen]
-        own = OutOfBag(scaled[p][:, chosen], spreads[:, chosen], positive, *left_out)
+        own = OutOfBag(scaled[:, chosen], spreads[:, chosen], positive, *left_out)
         first, second = (labels[k] for k in ensemble.members.pairs[p])
         between = f" of the classes {first!r} and {second!r}"
         link = fit_oob_link(calibration, own, ensemble.weights, families, n_bags, between)
-        return link, link_proba(link, ensemble.weights, scaled[p], spreads)
+        return link, link_proba(link, ensemble.weights, scaled, spreads)
 
     links, of_pairs = zip(*map(fit_link, range(len(pairs))), strict=True)
     calibrator = ClassCalibrator(list(links), ClassScaling())

@@ -83,6 +83,7 @@ def fit_oob_link(
         families[in_use],
         _ratios(weights, scaled, spreads)[:, usable],
         None if groups is None else groups[usable],
+        of_pair=bool(between),
     )
 
 

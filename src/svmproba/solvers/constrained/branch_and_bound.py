@@ -30,7 +30,8 @@ from svmproba.solvers.constrained.swaps import (
     switch,
     useful,
 )
-from svmproba.solvers.core.compiled import JIT, ONCE, entry
+from svmproba.solvers.core.compiled import JIT, entry
+from svmproba.solvers.core.references import by_reference
 from svmproba.solvers.exact_path.follow import DONE
 from svmproba.solvers.exact_path.moves import SCATTER, SOLVES
 from svmproba.solvers.exact_path.workspace import copy_slot
@@ -91,7 +92,7 @@ def _push(tree, mark, bound):
         m = (m - 1) // 2
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _noted(t, v, point):
     """Keep the point of slot 0, whose value is v."""
     for k in range(point.shape[0]):
@@ -127,6 +128,7 @@ def branch(t, move, C, best, tol, solves, tree, point):
     best, bound : float
         The bound is infinite where no point can satisfy the floors.
     """
+    t = by_reference(t)
     space, n, goal, index, key = t.space, t.mass.shape[0], t.work[GOAL], t.lists[0], t.work[KEY]
     need, mass, member, base, lead = t.need, t.mass, t.member, t.base, t.lead
     stop, tally, n_sets = t.space.stop, t.tally, t.need.shape[0]

@@ -31,10 +31,11 @@ from svmproba.solvers.constrained.swaps import (
     switch,
     useful,
 )
-from svmproba.solvers.core.compiled import JIT, ONCE, entry
+from svmproba.solvers.core.compiled import JIT, entry
+from svmproba.solvers.core.references import by_reference
 from svmproba.solvers.exact_path.follow import DONE
 from svmproba.solvers.exact_path.moves import SCATTER, SEED, SOLVES
-from svmproba.solvers.exact_path.workspace import cap_of, copy_slot
+from svmproba.solvers.exact_path.workspace import CAP, copy_slot
 
 # Outcomes.
 OPTIMAL, FEASIBLE, IMPOSSIBLE, NONE_FOUND = range(4)
@@ -80,7 +81,7 @@ def _choose(t, C, cap):
             rest[g] -= mass[i] * member[i, g] if needed else 0.0
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _disturb(t, move, C, short):
     """Release some records at random, the gainful more often, and repair; returns the value."""
     key, index, v, tally, banned, base = t.work[0], t.lists[0], 0.0, t.tally, t.banned, t.base
@@ -135,13 +136,13 @@ def _start(t, move, C, kind, k, noise, chosen, cutoff):
     return move(space, goal, cutoff, True, tally)[1]
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _cross(t, move, C, short):
     """Keep what two places agree on and a little more, and repair; returns the value."""
     space, goal, cap, base, tally = t.space, t.work[GOAL], t.cap, t.base, t.tally
     swap = draw(tally) < 0.5
     copy_slot(space, OTHER if swap else BEST, MOVING)
-    other = cap_of(space, BEST if swap else OTHER)
+    other = space.values[BEST if swap else OTHER, CAP]
     for i in range(goal.shape[0]):
         goal[i] = cap[i]
         alone = goal[i] == np.inf and other[i] < np.inf
@@ -151,7 +152,7 @@ def _cross(t, move, C, short):
     return refill(t, move, v, np.inf, _SECOND, short)
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _improve(t, move, C, k, chosen, best, solves, short):
     """Improve slot BEST, whose value is given, until the budget is spent; returns its value.
 
@@ -192,7 +193,7 @@ def _improve(t, move, C, k, chosen, best, solves, short):
         idle = idle + 1 if tally[SOLVES] - before <= 1 else 0  # nothing to release
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _all_hard(t, move, C):
     """Solve with all margins of the floors hard; returns the value and a proven lower bound."""
     space, goal, member, need, base, tally = (
@@ -235,6 +236,7 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
     kept : boolean array of shape (n_C, n_floors, n)
         Overwritten: the hard margins.
     """
+    t = by_reference(t)
     space, goal, n, tally, stop = t.space, t.work[GOAL], t.mass.shape[0], t.tally, t.space.stop
     base, mass, member, need, point = t.base, t.mass, t.member, t.need, t.point
     cap, start, length = t.cap, t.alpha, t.length

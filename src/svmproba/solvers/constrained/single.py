@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numba import typeof
 
 from svmproba._types import Bools, Floats
 from svmproba.solvers.constrained.branch_and_bound import N_FULL, N_OPEN, branch, new_tree
@@ -36,6 +37,7 @@ from svmproba.solvers.constrained.local_search import IMPOSSIBLE, search_bag
 from svmproba.solvers.constrained.penalties import is_large, penalty_path
 from svmproba.solvers.constrained.swaps import GOAL, KEPT, Task, new_task, slightly_less
 from svmproba.solvers.core.compiled import call_with
+from svmproba.solvers.core.references import Reference
 from svmproba.solvers.core.rows import aligned, whole
 from svmproba.solvers.exact_path.active_set import cold_start
 from svmproba.solvers.exact_path.moves import SOLVES, move
@@ -163,8 +165,8 @@ def feasible_weights(bag: Bag, C: float, need: Floats, solves: int) -> tuple[Any
 
 def _call(function: Any, task: Task, *args: Any) -> Any:
     """Call a compiled search with the compiled move."""
-    examples = (task.space, task.work[GOAL], 1.0, True, task.tally)
-    return call_with(function, move, examples, task, *args)
+    kinds = (Reference(typeof(task.space)), *map(typeof, (task.work[GOAL], 1.0, True, task.tally)))
+    return call_with(function, move, kinds, task, *args)
 
 
 def solve_constrained(

@@ -17,6 +17,7 @@ from numba import njit
 
 from svmproba._types import Floats
 from svmproba.solvers.core.compiled import JIT
+from svmproba.solvers.core.references import by_reference
 from svmproba.solvers.exact_path.active_set import image
 from svmproba.solvers.exact_path.follow import DONE
 from svmproba.solvers.exact_path.moves import SEED, SOLVES, new_moves
@@ -174,7 +175,7 @@ def releases(t, C, key, index):
 def additions(t, short, banned, key, index):
     """List the records that may be added, the cheapest by guess first."""
     cap, lead, member, m = t.cap, t.lead, t.member, np.int64(0)
-    table, d, free = t.space.table, t.space.d, open_free(t.space)
+    table, d, free = t.space.table, t.space.d, by_reference(open_free(t.space))
     for i in range(member.shape[0]):
         if cap[i] < np.inf and not banned[i] and useful(member, i, short):
             index[m], key[m] = i, -lead[i]

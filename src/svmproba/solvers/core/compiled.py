@@ -19,6 +19,8 @@ flags ``no_cpython_wrapper`` and  half of the compilation              functions
                                   constrained SVMs, see `call_with`    once for each caller
 libraries of code, in `parts`     7 to 24 % of the compilation         every function is optimised
                                                                        once for each caller
+finder of types, in `parts`       17 % of the compilation of           operators are looked up at
+                                  exact paths                          every place
 ================================  ===================================  ============================
 """
 
@@ -72,9 +74,6 @@ _FLAGS = {
 _LEAN = {**_FLAGS, **_known(_nrt=False)}
 #: Flags of functions that only compiled code calls.
 JIT = {**_LEAN, **_known(no_cpython_wrapper=True, no_cfunc_wrapper=True)}
-#: Flags of functions with one caller, which are inlined there. Large ones that call others do not
-#: compile any faster that way.
-ONCE = {**JIT, "inline": "always"}
 
 
 class _OptionalCache:
@@ -207,20 +206,20 @@ def body_of(function: Callable[..., Any]) -> Callable[[Any], Any]:
     return register
 
 
-def call_with(function: Any, argument: Any, examples: tuple[Any, ...], *args: Any) -> Any:
+def call_with(function: Any, argument: Any, kinds: tuple[Any, ...], *args: Any) -> Any:
     """Call ``function(args[0], argument, *args[1:])``, where both functions are compiled.
 
     Numba compiles a function once more into each of its callers, and into theirs. A function that
     is an argument of known type is called by its address instead. Both are compiled for the types
-    of the first call and for no others; ``examples`` are arguments of ``argument``.
+    of the first call and for no others; ``kinds`` are the types of the arguments of ``argument``.
     """
     with _LOCK:
         if hasattr(function, "disable_compile") and not function.signatures:
             if not argument.signatures:
-                argument.compile(tuple(typeof(x) for x in examples))
+                argument.compile(kinds)
             inner = next(iter(argument.overloads.values())).signature
-            kinds = [typeof(x) for x in args]
-            kinds.insert(1, types.FunctionType(inner.return_type(*inner.args)))
-            function.compile(tuple(kinds))
+            first, *others = map(typeof, args)
+            address = types.FunctionType(inner.return_type(*inner.args))
+            function.compile((first, address, *others))
             function.disable_compile()
     return function(args[0], argument, *args[1:])

@@ -12,9 +12,13 @@ Numba's own does.
 
 from __future__ import annotations
 
+import gc
+import operator
+from functools import lru_cache
 from typing import Any
 
 from llvmlite.binding import parse_assembly
+from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
@@ -26,6 +30,13 @@ NAMES = [
     "_get_module_for_linking", "_linking_libraries", "_raise_if_finalized", "_reload_init",
     "enable_object_caching", "finalize", "get_pointer_to_function",
 ]  # fmt: skip
+
+
+#: Functions of so many blocks are called. Copied into all their callers, they double the code.
+_LARGE = 16
+#: Operators whose types are looked up once, and the types of their arguments.
+_OPERATORS = frozenset(x for x in vars(operator).values() if callable(x))
+_PLAIN = (types.Number, types.Boolean, types.Literal, types.Array)
 
 
 class Whole(JITCodeLibrary):
@@ -96,6 +107,8 @@ def _link(module: Any, parts: list[Any]) -> None:
     for function in module.functions:
         if function.name in names:
             function.linkage = "linkonce_odr"
+            if sum(1 for _ in function.blocks) >= _LARGE:
+                function.add_function_attribute("noinline")
 
 
 def _callees(library: Any) -> tuple[list[Any], list[Any]]:
@@ -128,8 +141,47 @@ class _Lowering(NativeLowering):
         return bool(super().run_pass(state))
 
 
+@lru_cache
+def remembering(context: Any) -> Any:
+    """Return Numba's finder of types, which looks up the type of an operator once.
+
+    Numba asks every implementation of an operator that is registered, several times for each place
+    where it stands in a function.
+    """
+    if not hasattr(context, "resolve_function_type") or not hasattr(context, "__dict__"):
+        return context
+    known: dict[Any, Any] = {}
+
+    class Remembering(type(context)):  # type: ignore[misc]
+        def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+            plain = getattr(func, "typing_key", func) in _OPERATORS and not kws
+            if not plain or not all(isinstance(x, _PLAIN) for x in args):
+                return context.resolve_function_type(func, args, kws)
+            found = known.get((func, args))
+            if found is None:
+                found = known[func, args] = context.resolve_function_type(func, args, kws)
+            return found
+
+    finder = object.__new__(Remembering)
+    finder.__dict__ = context.__dict__  # all else is Numba's
+    return finder
+
+
 class Compiler(CompilerBase):
-    """Numba's compiler with the step above."""
+    """Numba's compiler with the step and the finder above."""
+
+    def __init__(self, typingctx: Any, *args: Any) -> None:
+        super().__init__(remembering(typingctx), *args)
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile, without looking for garbage meanwhile: that takes a tenth of the time."""
+        paused = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(func)
+        finally:
+            if paused:
+                gc.enable()
 
     def define_pipelines(self) -> list[Any]:
         """Return the steps."""

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from svmproba._types import Floats
-from svmproba.solvers.core.compiled import JIT, ONCE
+from svmproba.solvers.core.compiled import JIT
 from svmproba.solvers.core.rows import row_add, rows_add, rows_dot
 from svmproba.solvers.exact_path.workspace import BOUND, FREE, ZERO
 
@@ -122,7 +122,7 @@ def remove(free, p):
     n_seats[0] = last
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def park(table, places, near, i, up, cap):
     """Put record i, which is not free, at its bound ``cap`` or at 0."""
     rise, a = places.rise[i], places.position[i]
@@ -168,7 +168,7 @@ def _exchange(path, i, alpha, cap):
     return new
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def enter(path, table, d, places, near, free, i, alpha, cap):
     """Take record i into J, at a multiplier and a bound; see `_exchange` for dependent rows.
 
@@ -237,7 +237,7 @@ def combine(table, places, value, least, listed, x, out):
     rows_add(table, listed, x, np.int64(count), out)
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def locate(path):
     """Compute the weights and the balance from the multipliers."""
     places, point, bias = path.places, path.point, path.point[path.d]

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from svmproba.solvers.core.compiled import JIT, ONCE
+from svmproba.solvers.core.compiled import JIT
 from svmproba.solvers.core.rows import row_dot, rows_add, rows_dot
 from svmproba.solvers.exact_path.active_set import (
     ENDLESS,
@@ -202,7 +202,7 @@ def _turn(table, d, free, speed, size, x):
     speed[d] = bias
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _turn_for_leaver(table, d, free, speed, p, up):
     """Give seat p the rate that it will have outside J."""
     row, image, size = free.inverse[p], free.image, free.size[0]
@@ -212,7 +212,7 @@ def _turn_for_leaver(table, d, free, speed, p, up):
     _turn(table, d, free, speed, size, x)
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _turn_for_newcomer(table, d, free, speed, pull, rest, rate):
     """Give the last seat, whose rate was another one, the rate that keeps its margin."""
     last, rates = free.size[0] - 1, free.rate
@@ -226,7 +226,7 @@ def _turn_for_newcomer(table, d, free, speed, pull, rest, rate):
     rates[last] = rate + change
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _find_bias(table, d, near, point, push):
     """With no free record, move the bias to the first that can balance the push; -1 if none can."""
     row, side, space, n = near.row, near.side, near.space, near.size[0]
@@ -241,7 +241,7 @@ def _find_bias(table, d, near, point, push):
     return who
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _next_event(table, speed, free, near, left, room, noise, slack):
     """Return the way to the next event, its kind, and its seat or its position in the list."""
     alpha, alpha_rate, cap, rise = free.alpha, free.rate, free.cap, free.rise
@@ -268,7 +268,7 @@ def _next_event(table, speed, free, near, left, room, noise, slack):
     return step, kind, who
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _advance(free, near, point, speed, way, step):
     """Go along the present direction."""
     space, rate, n, size = near.space, near.rate, near.size[0], free.size[0]
@@ -311,7 +311,7 @@ def refresh(path):
     find_leads(table, places, point)
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _begin(path, hard):
     """Take what the free records need to their seats, and add up the moving bounds."""
     places, free, way, mass = path.places, path.free, path.way, 0.0

@@ -15,7 +15,8 @@ import numpy as np
 from numba import njit
 
 from svmproba._types import Floats
-from svmproba.solvers.core.compiled import ONCE, lean_entry
+from svmproba.solvers.core.compiled import JIT, lean_entry
+from svmproba.solvers.core.references import by_reference
 from svmproba.solvers.core.rows import rows_dot
 from svmproba.solvers.exact_path.active_set import cold_start, find_leads, locate, rebuild, values
 from svmproba.solvers.exact_path.follow import DONE, Task, follow, list_near
@@ -132,7 +133,7 @@ def new_walk(problem: Problem, width: int) -> Space:
     return space
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _begin(problem, places, base, route, C):
     """List the bag, then the records outside that still have a multiplier."""
     row, alpha, cap, rise = places.row, places.alpha, places.cap, places.rise
@@ -155,7 +156,7 @@ def _begin(problem, places, base, route, C):
     size[0], size[1] = m, end
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _arrive(path):
     """Compute point and leads after a piece; returns the gap, and the width that it took."""
     table, d, places, free, point = path.table, path.d, path.places, path.free, path.point
@@ -209,7 +210,7 @@ def walk_path(problem, space, base, grid, tol, route, stop, coef, alphas, width)
     int
         How many values of C were solved; the models of the others are left at zero.
     """
-    path = open_path(space, open_free(space))
+    path = by_reference(open_path(space, open_free(space)))
     places, near, point, events = path.places, path.near, path.point, path.events
     row, alpha, cap, rise, size = places.row, places.alpha, places.cap, places.rise, places.size
     far, n_far, d, build, adopt = path.far, path.n_far, path.d, True, np.bool_(True)

@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 
 from svmproba._types import Floats
-from svmproba.solvers.core.compiled import ONCE, lean_entry
+from svmproba.solvers.core.compiled import JIT, lean_entry
+from svmproba.solvers.core.references import by_reference
 from svmproba.solvers.exact_path.active_set import find_leads, locate, rebuild, remove, values
 from svmproba.solvers.exact_path.follow import (
     DONE,
@@ -63,7 +64,7 @@ def new_moves(table: Floats, d: int, slots: int, stop: Any) -> Space:
     return space
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _start_cold(path):
     """Take balanced multipliers within their bounds for the solution with other targets."""
     table, d, places, free, point = path.table, path.d, path.places, path.free, path.point
@@ -83,7 +84,7 @@ def _start_cold(path):
     list_near(places, near, far, n_far, np.inf, np.bool_(True))
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _set_rates(places, free, age, goal):
     """Let finite bounds move to their goals; returns whether any does."""
     alpha, cap, rise, where = places.alpha, places.cap, places.rise, places.where
@@ -107,7 +108,7 @@ def _set_rates(places, free, age, goal):
     return moving
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _set_hard(places, goal, solved):
     """End the change of the finite bounds, and let those of hard margins rise; returns how many."""
     alpha, cap, rise, where = places.alpha, places.cap, places.rise, places.where
@@ -125,7 +126,7 @@ def _set_hard(places, goal, solved):
     return rising
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _carry(path, horizon, rising, cutoff, renew, stop):
     """Follow the solution, and remove rounding where there may be some."""
     age, most = path.age, np.int64(_EVENTS + _EVENTS_EACH * path.places.size[0])
@@ -146,7 +147,7 @@ def move(space, goal, cutoff, exact, tally):
     Returns how that ended, and the value: a lower bound to the last digit, infinite unless the end
     is a solution.
     """
-    path, end, stop = open_path(space, open_free(space)), DONE, space.stop
+    path, end, stop = by_reference(open_path(space, open_free(space))), DONE, space.stop
     places, free, age, point, d = path.places, path.free, path.age, path.point, path.d
     tally[SOLVES] += 1
     if not exact:

@@ -1,11 +1,8 @@
 """The arrays of the kernel: how they are stored, and the names by which it uses them.
 
 Functions that only pass the work space on (the constrained search) take `Space`, a dozen arrays.
-The kernel opens it to a `Path`, a view for each name. Numba hands an array over as seven numbers,
-and reads a tuple as a whole wherever one of its fields is used after the first branch of a
-function. So functions take their arrays from the tuple at the start, and those that are inlined
-take the small tuples: `follow` then compiles in 4 s of CPU time, where all used the fields of the
-whole tuple in 11 s. The search would take 1 s more if it opened the work space.
+The kernel opens it to a `Path`, a view for each name. Both are handed on by reference, see
+:mod:`~svmproba.solvers.core.references`; functions take their arrays from them at the start.
 """
 
 from __future__ import annotations
@@ -16,12 +13,14 @@ import numpy as np
 from numba import njit
 
 from svmproba._types import Floats
-from svmproba.solvers.core.compiled import JIT, ONCE
+from svmproba.solvers.core.compiled import JIT
 from svmproba.solvers.core.rows import aligned, whole
 
 #: Where a multiplier is: at 0, between its bounds, at its bound, or at the bound of a record that
 #: is no longer in the problem and whose margin does not matter.
 ZERO, FREE, BOUND, ABSENT = range(4)
+#: Row of `Space.values` that holds the bounds.
+CAP = 1
 
 
 class Free(NamedTuple):
@@ -139,7 +138,7 @@ def new_space(table: Floats, d: int, slots: int, stop: Any) -> Space:
     return space
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def open_free(space):
     """Return the free records of the moving solution, by name."""
     s, marks, side = space.by_seat, space.marks[0], space.inverses.shape[1]
@@ -150,7 +149,7 @@ def open_free(space):
     )  # fmt: skip
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def open_path(space, free):
     """Return the moving solution of a work space, by name, with what `open_free` returns."""
     values, f, v, lists, sizes, numbers = (
@@ -158,7 +157,7 @@ def open_path(space, free):
     )  # fmt: skip
     near = Near(lists[2], lists[3], f[3], f[4], f[5], f[6], f[7], f[8], sizes[2:3])
     places = Places(
-        lists[0], values[0], values[1], values[2], space.marks[0], f[0], f[1], f[2], lists[1],
+        lists[0], values[0], values[CAP], values[2], space.marks[0], f[0], f[1], f[2], lists[1],
         v[1], numbers[:1], sizes[:2],
     )  # fmt: skip
     return Path(
@@ -178,21 +177,17 @@ def moving_path(space: Space) -> Path:
 @njit(**JIT)
 def copy_slot(space, source, target):
     """Copy one solution over another."""
+    values, points, inverses = space.values, space.points, space.inverses
+    marks, counts = space.marks, space.counts
     for k in range(3):
-        for i in range(space.values.shape[2]):
-            space.values[target, k, i] = space.values[source, k, i]
-    for k in range(space.points.shape[1]):
-        space.points[target, k] = space.points[source, k]
-    for p in range(space.counts[source, 0]):
-        for q in range(space.inverses.shape[1]):
-            space.inverses[target, p, q] = space.inverses[source, p, q]
-    for i in range(space.marks.shape[1]):
-        space.marks[target, i] = space.marks[source, i]
+        for i in range(values.shape[2]):
+            values[target, k, i] = values[source, k, i]
+    for k in range(points.shape[1]):
+        points[target, k] = points[source, k]
+    for p in range(counts[source, 0]):
+        for q in range(inverses.shape[1]):
+            inverses[target, p, q] = inverses[source, p, q]
+    for i in range(marks.shape[1]):
+        marks[target, i] = marks[source, i]
     for k in range(2):
-        space.counts[target, k] = space.counts[source, k]
-
-
-@njit(**ONCE)
-def cap_of(space, slot):
-    """Return the bounds of one solution."""
-    return space.values[slot, 1]
+        counts[target, k] = counts[source, k]

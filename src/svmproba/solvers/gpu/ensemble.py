@@ -275,10 +275,11 @@ def _joined(parts: list[Models]) -> Models:
     if len(parts) == 1:
         return parts[0]
     samples, *others, sizes = zip(*parts, strict=True)
-    together = [torch.cat(part) for part in others]
+    _, *together = (torch.cat(part) for part in others)
     place = torch.arange(len(together[0]), device=together[0].device)
     joined = Samples(*(torch.cat(part) for part in zip(*samples, strict=True)))
-    return Models(joined, place, *together[1:], [size for own in sizes for size in own])
+    fields: list[Any] = [joined, place, *together, [size for own in sizes for size in own]]
+    return Models(*fields)
 
 
 def _certified(task: DeviceTask, counts: Any, base: Tensor, results: Results) -> Block:

@@ -73,8 +73,9 @@ class Models(NamedTuple):
     def take(self, index: Tensor, sizes: list[int]) -> Models:
         """Return some of the models, so many of each table."""
         samples, *others, _ = self
-        parts = (part.index_select(0, index) for part in others)
-        return Models(Samples(*(part.index_select(0, index) for part in samples)), *parts, sizes)
+        chosen = Samples(*(part.index_select(0, index) for part in samples))
+        fields: list[Any] = [chosen, *(part.index_select(0, index) for part in others), sizes]
+        return Models(*fields)
 
 
 class Results(NamedTuple):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from svmproba.solvers.core.compiled import JIT, ONCE
+from svmproba.solvers.core.compiled import JIT
 from svmproba.solvers.core.rows import WHOLE, add_squares, gram_add, row_add, row_dot
 
 _TINY = 1e-12
@@ -22,7 +22,7 @@ _TINY = 1e-12
 _SINGULAR = 1e-6
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def factor(h, size):
     """Overwrite the upper triangle of h by its Cholesky factor U, h = U'U, with 1 / diagonal.
 
@@ -62,7 +62,7 @@ def forward_solve(u, size, x):
             x[j] -= a * p[j] + b * q[j] + c * r[j] + e * s[j]
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def backward_solve(u, size, x):
     """Overwrite x by the solution z of U z = x, four rows a sweep."""
     for k in range(size - 4, -1, -4):
@@ -98,7 +98,7 @@ def apply_updates(updates, n, x, y):
     return total
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def update_factor(table, sigma, index, weight, changed, u, updates, n, y):
     r"""Note the samples that entered or left the matrix since it was factored as U'U.
 
@@ -126,7 +126,7 @@ def update_factor(table, sigma, index, weight, changed, u, updates, n, y):
     return n
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def primal_system(d, sigma, gram, square):
     """Write the system in the space of the columns; ``gram`` is the upper part of A_J' O A_J."""
     for i in range(gram.shape[0]):
@@ -136,7 +136,7 @@ def primal_system(d, sigma, gram, square):
     square[d, d] -= 1.0 - _TINY * (1.0 + sigma)
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, square, x, y):
     r"""Write the system in the space of the inner samples (Woodbury).
 
@@ -165,7 +165,7 @@ def dual_system(table, d, g, sigma, penalty, inner, n_inner, signs, kernel, squa
     return size
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def sync_gram(table, penalty, inner, n_inner, member, in_gram, listed, count, index, sign, gram):
     """Bring the Gram matrix up to date: take out the samples that left J, add those that entered.
 

@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit, types
 
 from svmproba._types import Floats
-from svmproba.solvers.core.compiled import JIT, ONCE, body_of, generic
+from svmproba.solvers.core.compiled import JIT, body_of, generic
 from svmproba.solvers.core.rows import aligned, rows_add, rows_dot, whole
 from svmproba.solvers.newton.directions import (
     apply_updates,
@@ -108,7 +108,7 @@ def clear(state: State) -> None:
         part[...] = 0
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _hard_scale(state, n_rows):
     """Factor of v that makes every hard margin hold; 1 when no factor does."""
     scale = 1.0
@@ -283,7 +283,7 @@ def _direction(problem, state, sigma):
     backward_solve(state.square, width, p)
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def newton_steps(problem, state, n_plus, n_rows, sigma, hard, tol, max_steps, stop):
     """Minimise over the working rows until the gap is at most ``tol``.
 

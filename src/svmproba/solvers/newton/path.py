@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from svmproba._types import Floats
-from svmproba.solvers.core.compiled import JIT, ONCE, lean_entry
+from svmproba.solvers.core.compiled import JIT, lean_entry
 from svmproba.solvers.core.rows import rows_add, rows_dot
 from svmproba.solvers.problem import relative_gap
 
@@ -73,7 +73,7 @@ def _begin(problem, state, base):
     return np.int64(m), np.int64(m_plus)
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _sort_out(state, m, C, width):
     """Mark the working rows; fix the other samples at 0 or at their bound."""
     alpha, margin, target, base = state.f[ALPHA], state.f[MARGIN], state.f[TARGET], state.f[BASE]
@@ -122,7 +122,7 @@ def _choose_rows(problem, state, m, m_plus, C, width):
     return np.int64(n_plus), np.int64(n_rows)
 
 
-@njit(**ONCE)
+@njit(**JIT)
 def _crossed(state, m, C):
     """Loss that the fixed samples on the wrong side add to the primal value."""
     alpha, margin, target, base = state.f[ALPHA], state.f[MARGIN], state.f[TARGET], state.f[BASE]
