@@ -13,8 +13,8 @@ from svmproba import (
     WeightedProbabilitySVC,
 )
 from svmproba.bootstrap.classes import members
-from svmproba.estimators._progress import listening
 from svmproba.estimators.ensemble import setting
+from svmproba.estimators.shared.progress import listening
 
 
 def small(**params):
