@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from svmproba.links import AutoLink, fit_link
+from svmproba.links import AutoLink, StackLink, fit_link
 from svmproba.links._choose import LINKS
 
 
@@ -43,3 +43,14 @@ def test_an_unknown_name_is_named():
     scaled, positive = sample(sigmoid)
     with pytest.raises(ValueError, match=r"name must be one of platt, isotonic, .* got 'plat'"):
         fit_link("plat", scaled, scaled[0], positive)
+
+
+def test_a_pair_of_few_samples_has_one_rising_stack():
+    scaled, positive = sample(sigmoid, n=700)
+    few = scaled[:, :699], positive[:699]
+    link = fit_link("auto", few[0], few[0][0], few[1], of_pair=True)
+    expected = StackLink(non_negative=True).fit(*few)
+    np.testing.assert_array_equal(link.predict(scaled), expected.predict(scaled))
+    assert (link.coef_ >= 0).all()
+    assert isinstance(fit_link("auto", scaled, scaled[0], positive, of_pair=True), AutoLink)
+    assert isinstance(fit_link("auto", few[0], few[0][0], few[1]), AutoLink)

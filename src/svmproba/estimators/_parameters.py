@@ -55,8 +55,9 @@ default="linear"
 "venn_abers", "stack"}, default=None
         Link from out-of-bag scores to probabilities, see `svmproba.links`. None: the vote shares
         are the probabilities. ``"auto"`` is a convex combination of many links, weighted by their
-        cross-fitted Brier score, see :class:`~svmproba.links.AutoLink`; with more than two classes
-        it is a :class:`~svmproba.links.StackLink` without negative weights for every pair.""",
+        cross-fitted Brier score, see :class:`~svmproba.links.AutoLink`. Of more than two classes,
+        pairs with fewer than 700 samples have a :class:`~svmproba.links.StackLink` without negative
+        weights.""",
     "pos_label": r"""label or None, default=None
         The class of interest of two classes, chosen where :math:`P=\frac12`. None: the larger
         label.""",

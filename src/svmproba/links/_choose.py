@@ -42,6 +42,10 @@ BY_NAME: dict[str, Callable[..., Link]] = {
 #: Names of the links that `fit_link` takes.
 LINKS = ("platt", "isotonic", "beta", "quadratic", "spline", "venn_abers", "stack", "auto")
 
+#: Samples of a pair of classes below which one smooth link is better, once coupled, than a
+#: combination of many: on seven tables with pairs of up to 600 samples, and not on two with more.
+_FEW_OF_PAIR = 700
+
 
 def fit_link(
     name: str,
@@ -73,8 +77,8 @@ def fit_link(
     groups : ndarray of int, shape (n,), optional
         Group of each sample, for the folds of ``"auto"``.
     of_pair : bool, default=False
-        Whether the classes are one of many pairs, whose probabilities will be coupled. Pairs have
-        few samples: ``"auto"`` is then one :class:`~svmproba.links.StackLink` without negative
+        Whether the classes are one of many pairs, whose probabilities will be coupled. With fewer
+        than 700 samples ``"auto"`` is then one :class:`~svmproba.links.StackLink` without negative
         weights.
 
     Returns
@@ -94,7 +98,7 @@ def fit_link(
     """
     if name not in LINKS:
         raise ValueError(f"name must be one of {', '.join(LINKS)}, got {name!r}")
-    if name == "auto" and of_pair:
+    if name == "auto" and of_pair and len(positive) < _FEW_OF_PAIR:
         return StackLink(non_negative=True).fit(scaled, positive)
     if name == "auto":
         families = np.zeros(len(scaled), dtype=np.int64) if families is None else families

@@ -14,6 +14,7 @@ from svmproba.bootstrap.summaries.spread import (
     out_of_bag_spreads,
     score_ratios,
 )
+from svmproba.solvers.runtime import devices
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,20 @@ def test_spread_over_the_bags_of_every_family(fitted):
     np.testing.assert_allclose(all_bags, naive(scores, factors, np.ones_like(out)), rtol=1e-9)
     found = out_of_bag_spreads(ensemble.members, weights, scales, X, ensemble.counts, None)
     np.testing.assert_allclose(found, naive(scores, factors, out), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_bytes", [2**29, 1])
+def test_a_device_gives_the_same(fitted, n_bytes, monkeypatch):
+    pytest.importorskip("torch")
+    X, ensemble = fitted
+    scaling = ensemble.weights, ensemble.score_scales
+    counts = ensemble.counts.copy()
+    counts[:, 7] = 1  # a sample that is in every bag
+    expected = out_of_bag_spreads(ensemble.members, *scaling, X, counts, None)
+    assert (expected[:, 7] == 0).all()
+    monkeypatch.setattr(devices, "CPU_BYTES", n_bytes)
+    found = out_of_bag_spreads(ensemble.members, *scaling, X, counts, None, device="torch")
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_sparse_samples_and_blocks_change_nothing(fitted, monkeypatch):

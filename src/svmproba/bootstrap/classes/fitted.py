@@ -17,6 +17,7 @@ from svmproba.bootstrap.fitting.members import Training
 from svmproba.bootstrap.summaries.blocks import map_blocks
 from svmproba.bootstrap.summaries.profile import scales_and_thresholds, scales_of_varying
 from svmproba.bootstrap.summaries.reliability import mean_reliability, weights
+from svmproba.bootstrap.summaries.spread import out_of_bag_spreads
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.runtime.devices import resolve_device
 
@@ -40,6 +41,7 @@ class FittedClasses:
     weights: Floats  # (n_theta,), made of it
     score_scales: Floats  # (n_pairs, n_theta); infinite where all samples have about one score
     oob_scores: Floats  # (n_pairs, n_theta, n_samples), mean over the bags that left a sample out
+    oob_spreads: Floats  # (n_pairs, n_families or 0, n_samples), standard deviation of mixtures
     vote_proba: Floats  # (n_samples, n_classes), out-of-bag mixture of vote shares without shifts
     oob_proba: Floats  # (n_samples, n_classes), in force
     shifts: Floats  # (n_classes,), of the scores: where votes are counted
@@ -100,20 +102,21 @@ def settle_classes(
         of_bags = reliability_of_calls(measure, calls.right, n_out)
     reliability = mean_reliability(of_bags)
     rho = weights(reliability, epsilon)
+    scales = np.empty((len(pairs), len(rho)))
 
-    def scales_of(place: slice) -> Floats:
+    def summarise(place: slice) -> Floats:
         p = place.start
         of_pair, chosen = members.of_pair[p], pairs[p].places
         rows = X if members.columns is None else X[:, members.columns[p]]
         kept = training[p].scores
         own = counts[:, chosen]
         found, _ = scales_and_thresholds(of_pair, rows[chosen], own, device=device, kept=kept)
-        return scales_of_varying(found, means[p][:, chosen])
+        scales[p] = scales_of_varying(found, means[p][:, chosen])
+        return out_of_bag_spreads(of_pair, rho, scales[p], rows, counts, None, device=device)
 
     each = [slice(p, p + 1) for p in range(len(pairs))]
-    # A device is for one thread.
-    n_threads = n_jobs if resolve_device(device) is None else 1
-    scales = np.stack(map_blocks(scales_of, each, n_threads))
+    n_jobs = n_jobs if resolve_device(device) is None else 1  # a device is for one thread
+    spreads = np.stack(map_blocks(summarise, each, n_jobs))
     P = spread(mix_call_shares(calls.shares, rho).T, np.nan).T
     return FittedClasses(
         members=members,
@@ -128,6 +131,7 @@ def settle_classes(
         weights=rho,
         score_scales=scales,
         oob_scores=spread(means, np.nan),
+        oob_spreads=spread(spreads, np.nan),
         vote_proba=P,
         oob_proba=P,
         shifts=np.zeros(n_classes),

@@ -7,7 +7,7 @@ otherwise than on the CPU, so a vote can differ where a score is 0 but for round
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,28 @@ def device_scores(
         return np.concatenate(means), np.zeros(ordered.shape[1]), 0.0
     middle = 0.5 * (ordered[(n - 1) // 2] + ordered[n // 2])
     return np.concatenate(means), _array(middle), float(ordered[-1].max())
+
+
+def device_spreads(
+    members: Members,
+    mixtures: Sequence[tuple[Floats, Floats]],
+    X: Rows,
+    counts: NDArray[np.unsignedinteger],
+    device: torch.device,
+) -> Floats:
+    """Do what `svmproba.bootstrap.summaries.spread.out_of_bag_spreads` does, on a device."""
+    maps = [device_map(feature_map, device) for feature_map in members.feature_maps]
+    columns = [[torch.as_tensor(part, device=device) for part in parts] for parts in mixtures]
+    found = np.empty((len(maps), X.shape[0]))
+    for block in device_blocks(members, X.shape[0], 1.0, device):
+        used = (torch.as_tensor(counts[:, block], device=device) == 0).T.to(torch.float64)
+        n = used.sum(1)
+        for k, (rows, (slopes, intercept)) in enumerate(zip(maps, columns, strict=True)):
+            scores = rows(X[block]) @ slopes + intercept
+            mean = (scores * used).sum(1) / n.clamp(min=1)
+            squares = scores.sub_(mean[:, None]).square_().mul_(used).sum(1)
+            found[k, block] = _array((squares / (n - 1).clamp(min=1)).sqrt_())
+    return found
 
 
 def device_profile(

@@ -12,6 +12,7 @@ from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitting.members import Members, transformed
 from svmproba.bootstrap.summaries.blocks import map_blocks, row_blocks
 from svmproba.solvers.kernels import Rows
+from svmproba.solvers.runtime.devices import resolve_device
 
 #: With fewer bags the spread out of bag is rough, and some samples have one such bag or none.
 LEAST_BAGS = 30
@@ -72,12 +73,18 @@ def out_of_bag_spreads(
     counts: NDArray[np.unsignedinteger],
     n_jobs: int | None,
     kept: list[Floats] | None = None,
+    device: str = "cpu",
 ) -> Floats:
     """Compute standard deviations (n_families, n) out of bag; (0, n) where links read none."""
     if not is_read(int(np.count_nonzero(weights)), len(counts)):
         return np.empty((0, X.shape[0]))
     factors = weights / scales
     mixtures = family_mixtures(members, factors) if kept is None else []
+    on_device = resolve_device(device)
+    if on_device is not None and kept is None:
+        from svmproba.bootstrap.fitting.on_device import device_spreads
+
+        return device_spreads(members, mixtures, X, counts, on_device)
 
     def mixed(block: slice) -> Iterator[Floats]:
         if kept is None:

@@ -20,6 +20,7 @@ from svmproba.estimators.ensemble.calibration import (
     families_of,
     fit_oob_link,
     link_proba,
+    reads_spreads,
     scaled_scores,
 )
 from svmproba.links import ClassScaling, couple
@@ -55,12 +56,13 @@ def with_class_calibration(
     def fit_link(p: int) -> tuple[Any, Floats]:
         chosen, positive = pairs[p]
         scaled = ensemble.oob_scores[p] / ensemble.score_scales[p][:, np.newaxis]
+        spreads = ensemble.oob_spreads[p]
         left_out = n_left_out[chosen], None if groups is None else groups[chosen]
-        own = OutOfBag(scaled[:, chosen], _no_spreads(len(chosen)), positive, *left_out)
+        own = OutOfBag(scaled[:, chosen], spreads[:, chosen], positive, *left_out)
         first, second = (labels[k] for k in ensemble.members.pairs[p])
         between = f" of the classes {first!r} and {second!r}"
         link = fit_oob_link(calibration, own, ensemble.weights, families, n_bags, between)
-        return link, link_proba(link, ensemble.weights, scaled, _no_spreads(len(n_left_out)))
+        return link, link_proba(link, ensemble.weights, scaled, spreads)
 
     links, of_pairs = zip(*map(fit_link, range(len(pairs))), strict=True)
     calibrator = ClassCalibrator(list(links), ClassScaling())
@@ -72,11 +74,6 @@ def with_class_calibration(
     calibrator.scaling.fit(coupled, ensemble.label[known], codes)
     P[known] = calibrator.scaling.predict(coupled)
     return replace(plain, calibrator=calibrator, oob_proba=P)
-
-
-def _no_spreads(n: int) -> Floats:
-    """Spreads of the scores of n samples: links of pairs do not read them."""
-    return np.empty((0, n))
 
 
 def class_proba(
@@ -104,8 +101,9 @@ def calibrated_class_proba(ensemble: FittedClasses, rows: Rows, n_jobs: int | No
         some = rows[block]
         of_pairs = np.empty((some.shape[0], len(links)))
         for p, (of_pair, link) in enumerate(zip(members.of_pair, links, strict=True)):
+            wanted = reads_spreads(link, ensemble.oob_spreads[p])
             columns = some if members.columns is None else some[:, members.columns[p]]
-            fixed = (of_pair, ensemble.weights, ensemble.score_scales[p], columns, False)
+            fixed = (of_pair, ensemble.weights, ensemble.score_scales[p], columns, wanted)
             of_pairs[:, p] = link_proba(link, ensemble.weights, *scaled_scores(*fixed))
         return ensemble.calibrator.predict(of_pairs)
 
@@ -122,8 +120,11 @@ def bag_class_proba(ensemble: FittedClasses, rows: Rows) -> Floats:
     for p, (of_pair, link) in enumerate(zip(members.of_pair, calibrator.links, strict=True)):
         some = rows if members.columns is None else rows[:, members.columns[p]]
         scores, scales = member_scores(of_pair, some), ensemble.score_scales[p]
+        wanted = reads_spreads(link, ensemble.oob_spreads[p])
+        spreads = scaled_scores(of_pair, ensemble.weights, scales, some, wanted)[1]
         flat = np.moveaxis(scores, 1, 0).reshape(len(scales), -1) / scales[:, np.newaxis]
-        of_pairs[:, p] = link_proba(link, ensemble.weights, flat, _no_spreads(n * n_bags))
+        spreads = np.repeat(spreads, n_bags, axis=1)
+        of_pairs[:, p] = link_proba(link, ensemble.weights, flat, spreads)
     return np.moveaxis(calibrator.predict(of_pairs).reshape(n, n_bags, -1), 1, 2)
 
 

@@ -93,7 +93,8 @@ def _calibrated_graph(graph: Graph, ensemble: FittedClasses, tables: list[str]) 
     calibrator, parts = ensemble.calibrator, []
     for p, (members, table) in enumerate(zip(ensemble.members.of_pair, tables, strict=True)):
         fixed = (ensemble.weights, ensemble.score_scales[p], calibrator.links[p])
-        parts.append(mixture_graph(graph, members, *fixed, table, with_spreads=False))
+        with_spreads = bool(len(ensemble.oob_spreads[p]))
+        parts.append(mixture_graph(graph, members, *fixed, table, with_spreads))
     coupled = couple_graph(graph, graph.add("Concat", *parts, axis=1), ensemble.members.n_classes)
     return _scaling_graph(graph, calibrator.scaling, coupled)
 

@@ -26,7 +26,7 @@ from svmproba.persistence.rules.checks import (
     within,
 )
 from svmproba.persistence.rules.links import CALIBRATORS, link
-from svmproba.persistence.rules.members import groups, members, thetas, weights
+from svmproba.persistence.rules.members import groups, members, spreads, thetas, weights
 
 
 def gaps(value: Any, sizes: Sizes) -> None:
@@ -114,6 +114,7 @@ FITTED_CLASSES: dict[str, Check] = {
     "weights": weights,
     "score_scales": floats("pairs", "theta", be="positive or infinite"),
     "oob_scores": floats("pairs", "theta", "samples", be="finite or NaN"),
+    "oob_spreads": spreads("pairs"),
     "vote_proba": _SHARES,
     "oob_proba": _SHARES,
     "shifts": floats("classes"),
