@@ -137,7 +137,7 @@ def test_jobs_change_nothing(four_classes):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_bags_of_all_pairs_are_counted(four_classes, n_jobs):
     heard = []
-    with listening(heard.append):
+    with listening(lambda n_done, n_bags: heard.append(n_done)):
         small(n_jobs=n_jobs).fit(*four_classes)
     assert sum(heard) == 6 * 25
 
