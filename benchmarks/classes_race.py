@@ -64,7 +64,9 @@ def timed(function, *args):
 def race(name, options):
     X, y = load(name, options.folder)
     X = StandardScaler().fit_transform(X)
-    model = BootstrapSVC(n_bootstraps=options.bags, n_jobs=options.jobs, random_state=0)
+    model = BootstrapSVC(
+        n_bootstraps=options.bags, n_jobs=options.jobs, device=options.device, random_state=0
+    )
     BootstrapSVC(Cs=1.0, n_bootstraps=8, n_jobs=options.jobs).fit(X[::7], y[::7])  # compiles
     _, wall, own_cpu = timed(model.fit, X, y)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -209,6 +211,7 @@ def main():
     parser.add_argument("--bags", type=int, default=500)
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="that of the fits that are timed")
     parser.add_argument("--loop", type=int, default=2, help="bags of libsvm that are run")
     parser.add_argument("--new", type=int, default=100_000, help="samples that are predicted")
     parser.add_argument("--calibrations", nargs="*", default=["platt", "auto"])

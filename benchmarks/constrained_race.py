@@ -45,7 +45,6 @@ from svmproba.solvers.constrained import mip
 from svmproba.solvers.constrained.feasible_point import (
     class_sets,
     mass_in_sets,
-    needed_mass,
     polish,
 )
 from svmproba.solvers.constrained.single import Constrained, solve_constrained
@@ -183,7 +182,7 @@ def warm_up() -> None:
     """Compile what our solver compiles."""
     rng = np.random.default_rng(0)
     signs = np.where(np.arange(40) % 2, 1.0, -1.0)
-    need = needed_mass(signs, np.ones(40), min_tpr=0.9)
+    need = mass_in_sets(class_sets(signs), np.ones(40), np.array([0.9, 0.0, 0.0]))
     solve_constrained(rng.standard_normal((40, 3)), signs, 1.0, need=need, effort=5, bound="bb")
 
 

@@ -17,13 +17,12 @@ from svmproba.selection._select import Problem, select
 from svmproba.solvers import methods
 from svmproba.solvers.constrained import single
 from svmproba.solvers.constrained.bags import fit_constrained
-from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.single import solve_constrained
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.gram import Gram
 
 from .tiny import needs, optimum, tiny
-from .twins import CASES, bags, clarabel_solution, objective, records
+from .twins import CASES, bags, clarabel_solution, needed_mass, objective, records
 
 # Divisions by zero are meant: compiled code returns infinity, as NumPy does.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

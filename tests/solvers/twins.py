@@ -9,6 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.svm import SVC
 
+from svmproba.solvers.constrained.feasible_point import class_sets, mass_in_sets
+
 
 class Instance(NamedTuple):
     rows: np.ndarray
@@ -22,6 +24,13 @@ def rates(scores: Any, signs: Any, weight: Any) -> np.ndarray:
     held = signs * scores >= 1.0
     groups = (signs > 0.0, signs < 0.0, signs != 0.0)
     return np.array([weight[held & group].sum() for group in groups])
+
+
+def needed_mass(
+    signs: Any, weight: Any, min_tpr: float = 0.0, min_tnr: float = 0.0, min_accuracy: float = 0.0
+) -> np.ndarray:
+    """Mass that three floors need among the positives, the negatives and all."""
+    return mass_in_sets(class_sets(signs), weight, np.array([min_tpr, min_tnr, min_accuracy]))
 
 
 class Solution(NamedTuple):

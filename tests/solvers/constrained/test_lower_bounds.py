@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from svmproba.solvers.constrained.bags import fit_constrained
-from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.local_search import FEASIBLE, IMPOSSIBLE, OPTIMAL
 from svmproba.solvers.constrained.single import Constrained, solve_constrained
 
 from ..tiny import Tiny, needs, optimum, tiny
-from ..twins import Instance, clarabel_solution
+from ..twins import Instance, clarabel_solution, needed_mass
 
 #: Bounds asked for, and convex solutions to spend: few, so that much is left to the proof.
 WAYS = {"bb": 40, "quantile": 10, "svm": 10}

@@ -8,11 +8,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from svmproba.solvers.constrained.feasible_point import needed_mass
 from svmproba.solvers.constrained.mip import solve_exact
 from svmproba.solvers.constrained.single import Constrained, solve_constrained
 
-from ..twins import bags, rates, records
+from ..twins import bags, needed_mass, rates, records
 
 SOLVERS = {"scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
 NOTHING = Constrained(None, np.nan, np.inf, 0.0, "no_feasible_point_found", None, 0)

@@ -7,7 +7,7 @@ import pytest
 
 from svmproba.solvers.constrained import penalties
 from svmproba.solvers.constrained.bags import fit_constrained
-from svmproba.solvers.constrained.feasible_point import class_sets, needed_mass
+from svmproba.solvers.constrained.feasible_point import class_sets
 from svmproba.solvers.constrained.penalties import penalty_path
 from svmproba.solvers.constrained.single import prepare, solve_constrained
 from svmproba.solvers.core.rows import signed_rows
@@ -15,7 +15,7 @@ from svmproba.solvers.exact_path.moves import FAILURES, move
 from svmproba.solvers.newton.lagrangian import DIRECT_WIDTH, new_state
 from svmproba.solvers.problem import Problem
 
-from ..twins import Instance, bags, clarabel_solution, rates, records
+from ..twins import Instance, bags, clarabel_solution, needed_mass, rates, records
 
 FLOORS = (
     {"min_tpr": 0.8},

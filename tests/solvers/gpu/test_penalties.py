@@ -14,7 +14,6 @@ from svmproba.solvers.constrained.feasible_point import (
     _best_bias,
     class_sets,
     confirm,
-    needed_mass,
     polish,
 )
 from svmproba.solvers.constrained.local_search import FEASIBLE, NONE_FOUND, OPTIMAL
@@ -22,7 +21,7 @@ from svmproba.solvers.constrained.penalties import _choose
 from svmproba.solvers.ensemble import fit_ensemble
 from svmproba.solvers.runtime import devices
 
-from ..twins import Instance, bags, clarabel_solution, rates, records
+from ..twins import Instance, bags, clarabel_solution, needed_mass, rates, records
 
 torch = pytest.importorskip("torch", reason="the batched engine needs torch")
 

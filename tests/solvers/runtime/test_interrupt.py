@@ -19,14 +19,14 @@ from svmproba.solvers.constrained.single import Constrained, solve_constrained
 from svmproba.solvers.constrained.bags import fit_constrained
 from svmproba.solvers.constrained.mip import solve_exact
 from svmproba.solvers.constrained.penalties import penalty_path
-from svmproba.solvers.constrained.feasible_point import needed_mass
+from svmproba.solvers.constrained.feasible_point import class_sets, mass_in_sets
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells may start us without
 X, y = make_classification(900, 20, n_informative=10, flip_y=0.05, random_state=0)
 signs = np.where(y == 1, 1.0, -1.0)
-need = needed_mass(signs, np.ones(900), min_tpr=0.8)
-part = slice(0, 40)
-few = needed_mass(signs[part], np.ones(40), min_tpr=0.8)
+part, floor = slice(0, 40), np.array([0.8, 0.0, 0.0])
+need = mass_in_sets(class_sets(signs), np.ones(900), floor)
+few = mass_in_sets(class_sets(signs[part]), np.ones(40), floor)
 solve_constrained(X[part], signs[part], 1.0, need=few, effort=5, bound="bb")
 fit_constrained(X[part], signs[part], np.ones((1, 40)), [1.0], np.array([[0.8, 0, 0]]))
 nothing = Constrained(None, np.nan, np.inf, 0.0, "no_feasible_point_found", None, 0)

@@ -19,37 +19,6 @@ def class_sets(signs: Floats) -> Bools:
     return np.array([signs > 0.0, signs < 0.0, signs != 0.0])
 
 
-def needed_mass(
-    signs: Floats,
-    weight: Floats,
-    min_tpr: float | None = None,
-    min_tnr: float | None = None,
-    min_accuracy: float | None = None,
-) -> Floats:
-    """Return the mass that must have its margin among the positives, the negatives and all.
-
-    Parameters
-    ----------
-    signs, weight : arrays of shape (n,)
-        Labels in {-1, +1} and multiplicities.
-    min_tpr, min_tnr, min_accuracy : float in [0, 1], optional
-        Floors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> signs = np.array([1.0, 1.0, 1.0, -1.0])
-    >>> needed_mass(signs, np.ones(4), min_tpr=0.5, min_accuracy=0.75)
-    array([2., 0., 3.])
-    """
-    floors = {"min_tpr": min_tpr, "min_tnr": min_tnr, "min_accuracy": min_accuracy}
-    for name, floor in floors.items():
-        if floor is not None and not 0.0 <= floor <= 1.0:
-            raise ValueError(f"{name} must be between 0 and 1, got {floor!r}.")
-    values = np.array([floor or 0.0 for floor in floors.values()])
-    return mass_in_sets(class_sets(signs), weight, values)
-
-
 def mass_in_sets(sets: Bools, weight: Floats, floors: Floats) -> Floats:
     """Return the mass that must have its margin in each of many sets.
 
@@ -99,7 +68,7 @@ def polish(
         Labels in {-1, +1} and multiplicities.
     C : float
     need : array of shape (n_sets,)
-        See :func:`needed_mass`.
+        See :func:`mass_in_sets`.
     coef : array of shape (d,)
     sets : boolean array of shape (n_sets, n), optional
         Records of each floor; by default those of :func:`class_sets`.

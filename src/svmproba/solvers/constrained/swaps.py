@@ -31,7 +31,7 @@ MOVING, PLACE, SIDE, BEST, HERE, OTHER, PLAIN, KEPT = (np.int64(k) for k in rang
 #: A swap must gain so much, relatively. Records added by guess, and releases tried, at most.
 _GAIN, _WIDTH, _TRIES = 1e-7, 12, 8
 #: Margins below 1 by rounding count as held. (Masses are compared to the last digit: the floors,
-#: see `needed_mass`, leave room for the rounding of their sums.)
+#: see `mass_in_sets`, leave room for the rounding of their sums.)
 ROUNDING = 1e-9
 
 

@@ -1,8 +1,8 @@
 """How functions are compiled and cached.
 
-Private names of Numba are used in this module and in :mod:`~svmproba.solvers.core.parts` alone.
-
-Each of them saves time, and each has a fallback for a version of Numba that lacks the name:
+Private names of Numba are used in this module and in :mod:`~svmproba.solvers.core.parts` alone;
+:mod:`~svmproba.solvers.core.references` keeps to Numba's interface for extensions. Each private
+name saves time, and each has a fallback for a version of Numba that lacks it:
 
 ================================  ===================================  ============================
 name                              what it saves                        without it
@@ -21,6 +21,7 @@ libraries of code, in `parts`     7 to 24 % of the compilation         every fun
                                                                        once for each caller
 finder of types, in `parts`       17 % of the compilation of           operators are looked up at
                                   exact paths                          every place
+pause of `gc`, in `parts`         a tenth of the compilation           garbage is looked for
 ================================  ===================================  ============================
 """
 
