@@ -443,15 +443,15 @@ def test_fit_leaves_its_input_alone(data):
 
 
 def test_unfinished_members_are_named(data, monkeypatch):
-    real = members.fit_ensemble
+    real = members.fit_ensembles
 
     def sloppy(*args, **kwargs):
-        fit = real(*args, **kwargs)
+        (fit,) = real(*args, **kwargs)
         gap = fit.gap.copy()
         gap[0, :3] = [0.5, 0.02, np.nan]
-        return fit._replace(gap=gap)
+        return [fit._replace(gap=gap)]
 
-    monkeypatch.setattr(members, "fit_ensemble", sloppy)
+    monkeypatch.setattr(members, "fit_ensembles", sloppy)
     with pytest.warns(ConvergenceWarning, match=r"3 of 120 SVMs .* tol=0.001; the largest is"):
         small().fit(*data)
 

@@ -18,7 +18,7 @@ from svmproba import (
     ThresholdBootstrapSVC,
     to_onnx,
 )
-from svmproba.links import AutoLink
+from svmproba.links import AutoLink, _choose
 
 SMALL = {"Cs": [0.1, 1.0], "n_bootstraps": 40, "random_state": 0}
 
@@ -42,11 +42,11 @@ def model():
     return BootstrapSVC(**SMALL).fit(X, y, groups=NAMES)
 
 
-def test_links_are_cross_fitted_by_group():
+def test_links_are_cross_fitted_by_group(monkeypatch):
     few = SMALL | {
         "n_bootstraps": 25,
-        "class_weight": [None],
-    }  # links do not read the spread of so few bags
+        "class_weight": [None],  # links do not read the spread of so few bags
+    }
     model = BootstrapSVC(**few, calibration="auto").fit(X, y, groups=NAMES)
     scores = model.oob_scores_ / model.score_scales_[:, np.newaxis]
     enough = (model.counts_ == 0).sum(axis=0) >= 5
@@ -54,6 +54,7 @@ def test_links_are_cross_fitted_by_group():
     by_sample = AutoLink().fit(scores[:, enough], y[enough] == 1)
     assert model.calibrator_.brier_ == pytest.approx(by_group.brier_, rel=1e-9)
     assert by_group.brier_ > by_sample.brier_  # visits of one patient are alike
+    monkeypatch.setattr(_choose, "_FEW_OF_PAIR", 0)  # pairs of many samples have folds, too
     several = BootstrapSVC(**few, calibration="auto").fit(X, y + (GROUPS >= 50), groups=NAMES)
     names = several.ensemble_.groups
     assert len(set(zip(names, NAMES, strict=True))) == len(set(names)) == 60
