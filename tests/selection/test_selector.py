@@ -222,6 +222,8 @@ def test_floors_out_of_reach_are_refused_with_the_best():
     refused(r"TPR of 1 and a TNR of 1 .* TNR of 0 at this TPR", np.ones((4, 2)), [0, 1, 0, 1], 1, 1)
     rng = np.random.default_rng(0)
     refused("No linear rule was found", rng.normal(size=(200, 12)), np.arange(200) % 2, 0.95, 0.95)
+    same_means = np.array([0.0, 0.0, 0.0, 0.0, -1.0, -2.0, 0.0, -1.0])[:, np.newaxis]
+    refused("No linear rule has", same_means, [1, 1, 0, 1, 1, 1, 1, 0], 0.6, 0.6)
 
 
 @pytest.mark.parametrize(

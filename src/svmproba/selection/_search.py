@@ -97,6 +97,7 @@ class _Search:
 
     def from_path(self) -> Candidate | None:
         """Take the first selection on an l1 path, or all groups."""
+        w = np.zeros(len(self.task.columns))  # stays where no column differs between the classes
         for w in l1_path(self.task):
             chosen = tuple(int(g) for g in self.usable if w[self.task.groups[g]].any())
             here = self.improved(Candidate(chosen, w[self.task.places(chosen)], np.inf))
