@@ -130,6 +130,16 @@ CASES = {
     "three": (BootstrapSVC(**SMALL), IRIS, SPECIES),
     "three calibrated": (BootstrapSVC(kernel="rbf", calibration="auto", **SMALL), IRIS, SPECIES),
     "three precomputed": (BootstrapSVC(kernel="precomputed", **SMALL), IRIS @ IRIS.T, SPECIES),
+    "three rates": (
+        ThresholdBootstrapSVC(target_recall={SPECIES[0]: 0.9, SPECIES[-1]: 0.8}, **SMALL),
+        IRIS,
+        SPECIES,
+    ),
+    "three constrained": (
+        ConstrainedBootstrapSVC(min_recall={SPECIES[-1]: 0.9}, effort="fast", **SMALL),
+        IRIS,
+        SPECIES,
+    ),
     "pipeline": (make_pipeline(StandardScaler(), BootstrapSVC(**SMALL)), X, y),
     "table": (table_pipeline(), FRAME, y),
     "functions": (

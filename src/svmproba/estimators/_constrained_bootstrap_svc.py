@@ -233,6 +233,7 @@ class ConstrainedBootstrapSVC(BootstrapSVC):
         seen = {name: getattr(models[0], name) for name in SEEN if hasattr(models[0], name)}
         for model, floor, fit in zip(models, floors, fits, strict=True):
             model.__dict__.update(seen)
+            model.__dict__.pop("bag_recalls_", None)  # of a fit to more than two classes
             model._settle(setting, fit.members, fit.training)
             model._note_quality(fit, floor)
             if not any(share for _, share, _ in floor):

@@ -67,6 +67,13 @@ def test_floors_at_once_are_those_one_by_one(four_classes):
     assert_array_equal(one.member_coef_, low.member_coef_)
 
 
+@pytest.mark.filterwarnings("ignore:.* in every bag:UserWarning")
+def test_a_fit_of_two_classes_forgets_the_recalls_of_four(four_classes):
+    X, y = four_classes
+    model = small(Cs=1.0).fit(X, y)
+    assert not hasattr(model.fit(X[y < 2], y[y < 2]), "bag_recalls_")
+
+
 def test_a_recall_floor_of_two_classes_is_a_rate_floor(iris):
     X, y = iris[0][50:], iris[1][50:]
     by_name = small({"versicolor": 0.96}).fit(X, y)

@@ -88,6 +88,9 @@ MODELS = {
     "neighbours sparse": lambda: PosteriorProbabilitySVC(**ONE).fit(sparse.csr_array(X), y),
     "weights": lambda: WeightedProbabilitySVC(**ONE).fit(X, y),
     "three": lambda: BootstrapSVC(calibration="auto", epsilon=0.001, **SMALL).fit(*IRIS),
+    "three constrained": lambda: ConstrainedBootstrapSVC(
+        min_recall={IRIS[1][0]: 0.8}, effort="fast", **SMALL
+    ).fit(*IRIS),
     "three kernels": lambda: BootstrapSVC(
         kernel=["linear", "rbf"], gammas=0.5, calibration="platt", **SMALL
     ).fit(*THREE),

@@ -159,6 +159,7 @@ _MODELS: dict[type, dict[str, Check]] = {
         **_ENSEMBLE,
         "proven_": of_members,
         "replaced_": of_members,
+        "bag_recalls_": Optional(floats("theta", "bags", "classes", be="in [0, 1]")),
         "summary_": kind(str),
     },
     SelectedBootstrapSVC: {
@@ -252,6 +253,9 @@ def _check_model(cls: type, model: Any) -> None:
         _check_interest(model, several=isinstance(ensemble, FittedClasses))
     if hasattr(model, "cv_results_"):
         refuse(model.best_index_ >= sizes.get("grid", 0), "has a best_index_ beyond cv_results_")
+    if cls is own.ConstrainedBootstrapSVC:
+        wrong = isinstance(ensemble, FittedClasses) != hasattr(model, "bag_recalls_")
+        refuse(wrong, "must have bag_recalls_ with more than two classes, and only then")
     if cls is own.ProbabilitySVC:
         _check_links(model, sizes)
     if cls is own.PosteriorProbabilitySVC:
