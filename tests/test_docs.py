@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -136,6 +137,17 @@ def test_every_page_is_in_the_contents():
 def test_every_public_name_is_in_the_reference(module):
     words = set(re.findall(r"[\w.]+", (DOCS / "api.md").read_text(encoding="utf-8")))
     assert set(importlib.import_module(module).__all__) <= words
+
+
+def test_every_name_in_the_reference_exists():
+    module, n_names = "svmproba", 0
+    for line in (DOCS / "api.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.split()[-1]
+        elif re.fullmatch(r"   \w[\w.]*", line):
+            pkgutil.resolve_name(f"{module}.{line.strip()}")
+            n_names += 1
+    assert n_names > 50
 
 
 @pytest.mark.slow
