@@ -394,6 +394,12 @@ def test_not_fitted():
     for method in ("predict", "predict_proba", "vote_shares", "member_scores"):
         with pytest.raises(NotFittedError):
             getattr(small(), method)(np.zeros((2, 2)))
+    with pytest.raises(NotFittedError):
+        small().rate_curve()
+    with pytest.raises(NotFittedError):
+        small().with_calibration("beta")
+    with pytest.raises(NotFittedError):
+        small().with_rate(tpr=0.9)
     assert not hasattr(small(), "member_coef_")
 
 

@@ -37,7 +37,7 @@ def names_of(findings):
     ],
 )
 def test_few_and_rare_records(n_plus, n_minus, expected):
-    found = check_size(Calls(0, 0, n_plus, n_minus), NAMES)
+    found = check_size(n_plus, n_minus, NAMES)
     assert names_of(found) == expected
     if "imbalance" in expected:
         rare = NAMES[0] if n_plus < n_minus else NAMES[1]

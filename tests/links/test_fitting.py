@@ -38,3 +38,14 @@ def test_features_that_repeat_each_other_are_one(size):
     np.testing.assert_allclose(
         both @ np.array([scores, 2 * scores]) + shift, alone * scores + intercept, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_feature_that_is_there_twice_has_half_the_coefficient_each(seed):
+    """Their difference is free: nothing may drive it to where their sum is rounding."""
+    rng = np.random.default_rng(seed)
+    scores = 0.01 * rng.normal(size=60)
+    positive = scores + 0.01 * rng.normal(size=60) > 0
+    once, _ = fit_logistic(scores[np.newaxis], positive)
+    twice, _ = fit_logistic(np.vstack([scores, scores]), positive)
+    np.testing.assert_allclose(twice, [once[0] / 2] * 2, rtol=1e-5)

@@ -10,6 +10,7 @@ def test_demo_end_to_end(tmp_path, capsys):
     main(["--bootstraps", "40", "--jobs", "1", "--out", str(tmp_path / "new" / "out")])
     said = capsys.readouterr().out
     assert "569 records, 30 attributes, 212 malignant" in said
+    assert "\n10 stratified folds, 40 bags x 11 values of C = 440 SVMs each\n" in said
     row = next(line for line in said.splitlines() if line.startswith("EBB, all values of C"))
     _, mse, mse_se, mse_paper, auc, _, auc_paper = (
         row.replace("(", "").replace(")", "").rsplit(maxsplit=6)

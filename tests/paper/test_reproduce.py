@@ -2,6 +2,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,12 @@ def test_what_changes_results_changes_the_cell(tables, other):
     settings = {**vars(PLAN), **other}
     assert make_cell(Plan(**settings), "wisconsin", "ebb", part) != cell
     assert make_cell(Plan(**vars(PLAN)), "wisconsin", "ebb", part) == cell
+
+
+def test_the_seconds_of_a_cell_are_those_that_it_took(tables):
+    (job, *_), start = plan_jobs(PLAN, tables, ["platt"]), time.perf_counter()
+    result = reproduce.compute(job, PLAN, tables["wisconsin"], 1)
+    assert 0 < result.seconds <= time.perf_counter() - start
 
 
 def test_the_first_cell_of_a_family_tells_no_pace(tables, tmp_path, monkeypatch):

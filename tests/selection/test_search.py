@@ -36,6 +36,13 @@ def test_shortfall_counts_what_is_missing():
     assert found.shortfall == pytest.approx(0.25, abs=0.5 / 4)
 
 
+def test_a_column_may_have_samples_at_its_mean():
+    X = np.column_stack([np.arange(-4.0, 5.0), np.zeros(9)])
+    task = task_of(X, X[:, 0] > 0.5, (1.0, 1.0))
+    assert (task.columns[0] == 0.0).any()
+    assert find_selection(task, np.random.default_rng(0)).chosen == (0,)
+
+
 def test_the_informative_column_is_the_best_extension():
     X, positive = noisy(0, 300, 8, informative=1)
     task = task_of(X, positive, (0.9, 0.9))

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 from fractions import Fraction
@@ -398,6 +399,21 @@ def test_ctrl_c_is_heard(n_jobs):
         process.kill()
     assert process.returncode != 0
     assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_no_block_is_solved_in_the_main_thread(monkeypatch):
+    """Ctrl-C would be heard only when the block is done."""
+    threads, solve_block = [], ensemble.solve_block
+
+    def note(*arguments):
+        threads.append(threading.current_thread())
+        return solve_block(*arguments)
+
+    monkeypatch.setattr(ensemble, "solve_block", note)
+    rows, signs = records(60, 3)
+    fit_ensemble(rows, signs, bags(signs, 6), GRID, n_jobs=1)
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 TINY_FIT = """

@@ -47,16 +47,16 @@ class Calls(NamedTuple):
     n_minus: int
 
 
-def check_size(calls: Calls, names: tuple[str, str]) -> list[Finding]:
+def check_size(n_plus: int, n_minus: int, names: tuple[str, str]) -> list[Finding]:
     """Warn of few records and of a rare class; `names` are the class of interest and the other."""
-    found, n = [], calls.n_plus + calls.n_minus
-    if min(calls.n_plus, calls.n_minus) < FEW_RECORDS:
+    found, n = [], n_plus + n_minus
+    if min(n_plus, n_minus) < FEW_RECORDS:
         text = (
-            f"There are only {n} records, {calls.n_plus} of them {names[0]}. All figures are "
+            f"There are only {n} records, {n_plus} of them {names[0]}. All figures are "
             "uncertain: read their limits."
         )
         found.append(Finding("few records", text))
-    share, rare = min((calls.n_plus, names[0]), (calls.n_minus, names[1]))
+    share, rare = min((n_plus, names[0]), (n_minus, names[1]))
     if share < RARE_SHARE * n:
         text = (
             f"The classes are not balanced: {100 * share / n:.1f} % of the records are {rare}. "

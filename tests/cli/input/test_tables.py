@@ -238,3 +238,15 @@ def test_reading_leaves_the_options_of_the_process_alone(read, monkeypatch):
 )
 def test_long_texts_are_shortened_to_a_width(text, shown):
     assert tables.shorten(text, 5) == shown
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError("cut off\nat byte 7\nby the reader"), "cut off"),
+        (OSError("cut off"), "cut off"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_only_the_first_line_of_an_error_is_said(error, said):
+    assert tables.first_line(error) == said

@@ -1,5 +1,7 @@
 """Numbers of landmarks and gammas found by the fit, and kernels that do not fit into memory."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -46,6 +48,28 @@ def test_the_path_ends_where_twice_the_landmarks_gain_little(moons, fitted):
     chosen = chosen.set_params(random_state=0).fit(X, y)
     assert_array_equal(chosen.predict_proba(X), fitted.predict_proba(X))
     assert chosen.components_path_ is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "n", "found"),
+    [
+        ([0.2, 0.199], 10**6, 50),
+        ([0.2, 0.19, 0.1899], 10**6, 100),
+        ([0.2, 0.19, 0.18, 0.1799], 10**6, 200),
+        ([0.2, 0.19, 0.18, 0.17, 0.18], 10**6, 400),
+        ([0.2, 0.19, 0.18, 0.17, 0.16, 0.15, 0.14], 10**6, 3200),
+        ([0.2, 0.19, 0.18], 130, 130),
+        ([0.2, 0.19, 0.1899], 130, 100),
+    ],
+)
+def test_the_landmarks_double_while_that_gains_more_than_a_hundredth(scores, n, found):
+    left = iter(scores)
+    pilot = SimpleNamespace(brier=lambda n_components: next(left))
+    number, path = pilots.find_components(pilot, n)
+    assert number == found
+    assert path["brier"].tolist() == scores
+    sizes = np.minimum(50 * 2 ** np.arange(len(scores)), n)
+    assert path["n_components"].tolist() == sizes.tolist()
 
 
 def test_scores_of_the_path_are_those_of_few_bags_of_any_state(moons):

@@ -2,7 +2,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from svmproba.evaluation import (
@@ -51,6 +51,8 @@ def test_axes_are_named_and_have_two_sides(display, given):
     st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20),
     st.integers(1, 50),
 )
+@example(-1.1, [0.9, 1.2], 28)  # where rounding, without a bin more, leaves the highest value out
+@example(5.0, [0.4, 1.0], 14)  # and here the lowest one
 def test_edges_hold_all_values_and_the_threshold(threshold, values, n_bins):
     edges = np.array(edges_through(threshold, np.array(values), n_bins))
     assert np.isclose(edges, threshold, rtol=0, atol=1e-9).any()

@@ -48,7 +48,7 @@ def test_scores_of_all_records_and_the_votes_on_three():
 
 
 def test_reliability_of_several_probabilities():
-    y, proba = np.arange(40) % 2, np.linspace(0, 1, 40)
+    y, proba = (np.arange(40) % 5 > 3).astype(int), np.linspace(0, 1, 40)
     figure = reliability(y, {"one": proba, "other": proba**2}, "ill")
     assert titles(figure) == ["one", "other"]
     curve = reliability_curve(y, proba, n_bins=5)

@@ -1,12 +1,13 @@
-"""Rates of the multipliers along a path, against the equations that they solve."""
+"""Rates along a path, against the equations that they solve, and ways of many events."""
 
 import numpy as np
 import pytest
 from numba import njit
 
+from svmproba.solvers.constrained.single import prepare
 from svmproba.solvers.core.rows import signed_rows
-from svmproba.solvers.exact_path.follow import _aim
-from svmproba.solvers.exact_path.moves import new_moves
+from svmproba.solvers.exact_path.follow import DONE, _aim
+from svmproba.solvers.exact_path.moves import EXACT, move, new_moves
 from svmproba.solvers.exact_path.workspace import moving_path
 
 
@@ -54,3 +55,48 @@ def test_rates_keep_the_margins_and_the_balance(free, scale):
     else:
         assert speed > 1e-2 * scale
         assert noise == pytest.approx(1e-12 * terms, rel=1e-6, abs=0)
+
+
+def on_the_first_way(rows, signs, C):
+    """Records whose solution at C is held, and how to move it to other bounds."""
+    bag = prepare(rows, signs, np.ones(len(rows)), 1, np.zeros(1, np.uint8))
+    task, here = bag.task, len(bag.here)
+
+    def moved(bounds, exact=True):
+        return move(task.space, bounds, np.inf, exact, task.tally)
+
+    task.alpha[:here], task.cap[:here] = C * bag.alpha, C * task.base
+    return task, signs[bag.here], moved
+
+
+def nearly_dependent(seed, digits):
+    """Columns that rounding makes hard to tell from each other."""
+    rng = np.random.default_rng(seed)
+    signs = rng.choice([-1.0, 1.0], 100)
+    rows = rng.normal(size=(100, 10)) + 0.3 * signs[:, np.newaxis]
+    return (rows * np.logspace(0, -digits, 10)) @ rng.normal(size=(10, 10)), signs
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_long_way_there_and_back_ends_where_it_began(seed):
+    """The rounding of 64 changes of the inverse leaves some 1e-11; that of all would leave 1e-8."""
+    task, _, moved = on_the_first_way(*nearly_dependent(seed, 3), C=1e-3)
+    _, first = moved(1e-3 * task.base, exact=False)
+    moved(1e3 * task.base)
+    _, last = moved(1e-3 * task.base)
+    assert moving_path(task.space).events[0] > 500
+    assert last == pytest.approx(first, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("digits", [5, 6])
+@pytest.mark.parametrize("seed", [1, 2, 4, 5])
+def test_rounding_on_the_way_stops_no_move(seed, digits):
+    """From the hard margins of one class to those of the other, and back, twice."""
+    task, signs, moved = on_the_first_way(*nearly_dependent(seed, digits), C=0.01)
+    moved(0.01 * task.base, exact=False)
+    ends, values = zip(
+        *(moved(np.where(signs == hard, np.inf, 0.01 * task.base)) for hard in (1, -1, 1, -1)),
+        strict=True,
+    )
+    assert ends == (DONE,) * 4
+    assert values[2:] == pytest.approx(values[:2], rel=EXACT)

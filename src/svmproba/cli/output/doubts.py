@@ -54,7 +54,7 @@ def findings_of(
         asked = "--tpr or --tnr" if goal.wants_rate else "--costs"
         remedy = f"This follows from {asked}: is the value right?"
     n_plus = int(truth.sum())
-    found: list[Finding] = check_size(Calls(0, 0, n_plus, len(truth) - n_plus), names)
+    found: list[Finding] = check_size(n_plus, len(truth) - n_plus, names)
     if calls is not None:
         found += check_calls(calls, names, remedy, usual)
     if proba is not None:

@@ -130,7 +130,7 @@ def _findings(ensemble: Any, records: Records, X: Any, names: tuple[str, str]) -
     calls = records.calls
     usual = ensemble.costs_ is None and ensemble.ensemble_.jackknife is None
     usual = usual and np.array_equal(ensemble.threshold_, 0) and ensemble.proba_threshold_ == 0.5
-    found = check_size(calls, names)
+    found = check_size(calls.n_plus, calls.n_minus, names)
     found += check_calls(calls, names, REMEDY if usual else REMEDY_ASKED, usual)
     found += check_probabilities(records.positive, records.proba)
     columns = {} if ensemble.kernel == "precomputed" else named_columns(X, records.place)
