@@ -49,3 +49,15 @@ def test_a_feature_that_is_there_twice_has_half_the_coefficient_each(seed):
     once, _ = fit_logistic(scores[np.newaxis], positive)
     twice, _ = fit_logistic(np.vstack([scores, scores]), positive)
     np.testing.assert_allclose(twice, [once[0] / 2] * 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 1000.0])
+def test_a_feature_that_is_the_sum_of_others_adds_nothing(size):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        two = size * rng.normal(size=(2, 300))
+        positive = two[0] / size + rng.normal(size=300) > 0
+        three = np.vstack([two, two.sum(axis=0)])
+        (w, c), (v, d) = fit_logistic(three, positive), fit_logistic(two, positive)
+        assert np.abs(size * w).max() < 100
+        np.testing.assert_allclose(w @ three + c, v @ two + d, atol=1e-5)
