@@ -99,3 +99,18 @@ def test_what_is_missing_is_named(code, message):
     assert done.returncode == 1
     assert "ImportError" in done.stderr
     assert message in done.stderr
+
+
+def test_modules_of_torch_have_no_doctests_to_collect_without_it():
+    """Collecting one imports it. `conftest.py` names them."""
+    root = Path(__file__).parents[1]
+    named = (root / "conftest.py").read_text(encoding="utf-8")
+    folder = root / "src" / "svmproba"
+    importing = {
+        path.relative_to(root).as_posix()
+        for path in folder.rglob("*.py")
+        if "\nimport torch\n" in path.read_text(encoding="utf-8")
+    }
+    others = {path for path in importing if "/solvers/gpu/" not in path}
+    assert others
+    assert all(path in named for path in others)
