@@ -1,7 +1,7 @@
 """How long the first fit of all takes: compilation with an empty cache, one process for each fit.
 
     python benchmarks/first_fit.py
-    python benchmarks/first_fit.py --only "rbf" "ConstrainedSVC" --rounds 3
+    python benchmarks/first_fit.py --only "ProbabilitySVC, rbf" ConstrainedSVC --rounds 3
 
 Prints the CPU seconds and the seconds of the clock of the first fit (imports not counted), and of
 the same fit in a second process, which reads the compiled functions from the cache. The least of
@@ -18,7 +18,7 @@ import tempfile
 
 from _common import machine
 
-#: What is fitted to 200 records of eight columns, two classes, and three in `X, z`.
+#: The fits. X has 200 samples of 8 columns, y two classes, z three; `tall` has 3 000 of 20.
 FITS = {
     "BootstrapSVC, exact paths": "BootstrapSVC(n_bootstraps=30).fit(X, y)",
     "BootstrapSVC, Newton steps": "BootstrapSVC(n_bootstraps=30).fit(tall, of_tall)",
@@ -35,7 +35,7 @@ FITS = {
     "ConstrainedSVC": "ConstrainedSVC(min_tpr=0.8).fit(X, y)",
     "ConstrainedSVC, bound='bb'": "ConstrainedSVC(min_tpr=0.8, bound='bb').fit(X[:30], y[:30])",
     "ConstrainedBootstrapSVC": (
-        "ConstrainedBootstrapSVC(n_bootstraps=30, Cs=[0.1, 1.0]).fit(X, y)"
+        "ConstrainedBootstrapSVC(0.8, n_bootstraps=30, Cs=[0.1, 1.0]).fit(X, y)"
     ),
 }
 

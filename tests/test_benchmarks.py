@@ -291,3 +291,12 @@ def test_subgroup_race(tmp_path):
             called[f"german, {task}", kind, subgroup] for kind in ("common", "separate")
         )
         assert separate <= common
+
+
+def test_first_fits_are_timed_with_and_without_a_cache():
+    done = run_race("--only", "RateFeatureSelector", script="first_fit.py")
+    assert done.returncode == 0, done.stderr
+    name, cpu, seconds, cached = done.stdout.splitlines()[-1].split()
+    assert name == "RateFeatureSelector"
+    assert min(float(cpu), float(seconds)) > 0
+    assert float(cached) > 0

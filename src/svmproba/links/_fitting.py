@@ -69,6 +69,7 @@ def fit_logistic(
             break
         inner = table[free]
         hessian = (inner * (p * expit(-u))) @ inner.T + Q[np.ix_(free, free)]
+        # Of dependent features the solution is not unique: the jitter must exceed their rounding.
         hessian[np.diag_indices(len(hessian))] += _JITTER * max(hessian.diagonal().max(), 1.0)
         direction = np.zeros(len(w))
         direction[free] = -_solved(hessian, gradient[free])

@@ -91,8 +91,8 @@ def test_a_long_way_there_and_back_ends_where_it_began(seed):
 def test_rounding_on_the_way_seldom_stops_a_move():
     """From the hard margins of one class to those of the other, and back, twice.
 
-    With such columns rounding decides. Of twelve ways to round one table at most two stop a move;
-    without the refresh on the way nine do.
+    With such columns rounding decides. Twelve ways to round one table stopped no move when this
+    was written, or one of them with other draws; without the refresh on the way nine did.
     """
     rows, signs = nearly_dependent(9, 5)
     roundings = np.random.default_rng(0).integers(-2, 3, size=(12, *rows.shape))
