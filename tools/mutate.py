@@ -432,7 +432,9 @@ class Workshop:
         if room in self.seconds:
             return self.seconds[room]
         start = time.monotonic()
-        tests = [test for stage in stages_of(f"{room}/__init__.py") for test in stage]
+        tests = [
+            test for stage in stages_of((Path(room) / "__init__.py").as_posix()) for test in stage
+        ]
         if self._pytest(tests, self.warm, 3600.0) != "passed":
             raise SystemExit(f"{self.log.read_text()[-3000:]}\nThese tests fail without a mutant.")
         self.seconds[room] = time.monotonic() - start

@@ -58,6 +58,19 @@ def test_rows_are_kernel_values(kernel, to):
     np.testing.assert_allclose(gram.table, expected, rtol=1e-11)
 
 
+@pytest.mark.parametrize("to", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_first_call_may_be_any(kernel, to):
+    """Before a row is held there is no table, and compiled code reads what it is given."""
+    X, signs = samples()
+    expected = pairwise_kernels(X, metric=kernel, **KERNELS[kernel])
+    singles = Gram.of_samples(to(X), kernel, **SHAPE)
+    np.testing.assert_allclose(singles.singles() * singles.unit, expected, rtol=2e-6, atol=1e-30)
+    beta = signs[np.newaxis]
+    scores = Gram.of_samples(to(X), kernel, **SHAPE).scores(beta, np.empty_like(beta))
+    np.testing.assert_allclose(scores, beta @ expected, rtol=1e-9, atol=1e-9)
+
+
 def test_far_samples_have_rows_in_float64():
     """float32 would give the distances 1 and 0 for all of them."""
     X = np.array([[-1e5], [1e5], [1e5 + 1], [1e5 + 2]])

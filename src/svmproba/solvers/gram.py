@@ -121,7 +121,8 @@ class Gram:
     def block(self, places: Ints, out: NDArray[np.float32]) -> None:
         """Write the entries of some samples with each other, divided by the unit."""
         if self._quick is None or self.whole:
-            gather(self.table, self.hold(places), places, 1.0 / self.unit, out)
+            slots = self.hold(places)  # before the table is read: the first call makes it
+            gather(self.table, slots, places, 1.0 / self.unit, out)
             return
         left, right, m = self._quick[0][places], self._quick[1][places].T, len(places)
 
@@ -221,7 +222,8 @@ class Gram:
         step = max(1, self.capacity // 2)
         for first in range(0, len(support), step):
             places = support[first : first + step]
-            add_rows(self.table, self.hold(places), np.ascontiguousarray(beta[:, places]), out)
+            slots = self.hold(places)
+            add_rows(self.table, slots, np.ascontiguousarray(beta[:, places]), out)
         return out
 
 
