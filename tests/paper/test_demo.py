@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from svmproba.paper import demo
 from svmproba.paper.demo import comparison, main
 from svmproba.preparation.performance import Summary
 
@@ -32,6 +33,13 @@ def test_bad_arguments(capsys):
     with pytest.raises(SystemExit):
         main(["--bootstraps", "0"])
     assert "--bootstraps must be at least 1, got 0" in capsys.readouterr().err
+
+
+def test_one_bag_is_allowed(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(demo, "run", lambda *args: asked.append(args))
+    main(["--bootstraps", "1", "--out", str(tmp_path), "--jobs", "2"])
+    assert asked == [(1, tmp_path, 2)]
 
 
 def test_the_table_word_for_word():

@@ -1,5 +1,8 @@
 """Limits of the figures of a fit, by other programs."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
@@ -19,6 +22,15 @@ def test_limits_are_those_of_scipy(task, priced):
     twin = ttest_1samp((positive - proba) ** 2, 0.0).confidence_interval(0.95)
     assert limits["mse"] == pytest.approx([twin.low, twin.high])
     assert limits["auc"][0] < figures(model, task, goal)["auc"] < limits["auc"][1]
+
+
+def test_a_column_that_is_the_label_is_found(task):
+    X = task.X.assign(told=np.where(task.y == task.positive, 1.0, 0.0))
+    known = dataclasses.replace(task, X=X)
+    goal = Goal()
+    model = train(known, goal, n_bootstraps=30, n_jobs=1, seed=3)
+    found = findings_of(model, known, goal, figures(model, known, goal))
+    assert any("told" in finding["text"] for finding in found)
 
 
 def test_what_was_asked_for_is_named(task):

@@ -1,5 +1,7 @@
 """Fits of more than two classes: pairs, votes, reliability, errors."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -201,6 +203,9 @@ def test_what_is_told_of_a_model(four_classes, model):
     assert model.oob_score_ == np.mean(called == y)
     assert_array_equal(model.oob_recalls_, [np.mean(called[y == k] == k) for k in range(4)])
     assert "6 pairs of 4 classes × 40 bags × 2 hyper" in model._repr_html_()
+    worst = np.sort(model.oob_recalls_)[:3]
+    told = re.findall(r"recall of \d ([\d.]+)%", " ".join(model._summary()))
+    assert told == [f"{100 * rate:.1f}" for rate in worst]
     for name in ("oob_tpr_", "threshold_", "proba_threshold_", "oob_median_"):
         with pytest.raises(AttributeError, match=f"{name} is only available with two classes"):
             getattr(model, name)

@@ -212,6 +212,7 @@ def test_a_recall_of_one_of_two_classes_is_its_rate(iris):
         ({"recall": {1: 0.9}, "per_theta": True}, "per_theta=True needs two classes"),
         ({"recall": {1: 0.9}, "guarantee": "jackknife+"}, "must be one of None, 'split', 'oob'"),
         ({"recall": {1: 0.9}, "guarantee": "split"}, "needs samples that had no part"),
+        ({"recall": {1: 0.9}, "confidence": 1.5}, "confidence must be .*, got 1.5"),
         ({"recall": {1: 0.9}, "by": [0, 1]}, "by needs two classes, got 4: fit one of them"),
     ],
 )

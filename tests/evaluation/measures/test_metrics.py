@@ -53,6 +53,7 @@ def test_flipping_labels_swaps_the_classes():
         ([True, False], None, True),
         ([0, 0], None, 1),
         ([1, 1], None, 1),
+        ([-1, -1], None, 1),
         ([7, 7], 8, 8),
     ],
 )

@@ -74,6 +74,16 @@ def test_categories_that_fall(data, path, forge):
     refused(path, "do not increase")
 
 
+def test_a_dropped_place_among_the_rare(data, path):
+    """The last place before the rare categories, which are one, and a column less."""
+    values = np.repeat([["a"], ["b"], ["c"], ["d"]], [len(data[1]) - 42, 30, 6, 6], axis=0)
+    encoder = OneHotEncoder(drop=["b"], min_frequency=10, sparse_output=False)
+    model = make_pipeline(encoder, ProbabilitySVC("wahba", Cs=[1.0])).fit(values, data[1])
+    assert encoder._drop_idx_after_grouping.tolist() == [1]
+    save(model, path)
+    np.testing.assert_array_equal(load(path).predict_proba(values), model.predict_proba(values))
+
+
 @pytest.mark.parametrize("name", ["mapping", "shift", "group", "enabled"])
 def test_rare_categories_that_lead_outside(name, data, path, forge):
     def change(encoder, arrays):

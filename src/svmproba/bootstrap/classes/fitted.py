@@ -172,7 +172,7 @@ def oob_accuracy(ensemble: FittedClasses) -> float:
 def _oob_calls(ensemble: FittedClasses) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Labels and out-of-bag calls of the samples that have both."""
     called = called_classes(ensemble, ensemble.oob_proba)
-    known = (ensemble.label >= 0) & (called >= 0)
+    known = called >= 0  # not where there is no probability, as of samples of weight 0
     return ensemble.label[known], called[known]
 
 

@@ -210,7 +210,7 @@ def _arrays(
     coef, intercept = np.full((*bound.shape, d), np.nan), np.full(bound.shape, np.nan)
     values = np.full(bound.shape, np.inf)
     for (j, k), point in points.items():
-        if point is not None and point[2] < np.inf:
+        if point is not None:
             coef[k, j], intercept[k, j], values[k, j] = point
     codes = np.where(bound >= values * (1.0 - PROVEN), OPTIMAL, FEASIBLE)
     codes[values == np.inf] = NONE_FOUND
