@@ -138,6 +138,7 @@ LABELS = {
     "category": (pd.Categorical(Y), 1),
     "text": (np.array(["no", "yes"])[Y], "yes"),
     "codes": (np.array(["01", "02"])[Y], "02"),
+    "large": (np.array(["99999999999999999999", "1"])[Y], "99999999999999999999"),
 }
 
 

@@ -160,7 +160,7 @@ def test_metadata_is_routed():
     [
         ({}, "One of tpr and tnr must be given"),
         ({"tpr": 0.9, "tnr": 0.9}, "One of tpr and tnr must be given"),
-        ({"tpr": 1.0}, "rate must lie between 0 and 1"),
+        ({"tpr": 1.0}, "tpr must be above 0 and below 1"),
         ({"tpr": 0.9, "cv": "fitted"}, "cv must be one of 'prefit'"),
         ({"tpr": 0.9, "response_method": "score"}, "response_method must be one of"),
         ({"tpr": 0.9, "pos_label": 7}, "pos_label must be None or one of the classes"),
@@ -189,3 +189,8 @@ def test_bad_data():
 
     with pytest.raises(TypeError, match="estimator must have predict_proba or decision_function"):
         RateGuarantee(NoScores(), tpr=0.9).fit(X, y)
+
+
+def test_an_estimator_that_is_no_classifier():
+    with pytest.raises(TypeError, match=r"estimator must be a classifier, .* got StandardScaler"):
+        RateGuarantee(StandardScaler(), tpr=0.6).fit([[0.0], [1.0]] * 20, [0, 1] * 20)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import scale
 
@@ -87,3 +88,8 @@ def test_bad_selectors_are_refused(table):
         SelectedBootstrapSVC(RateFeatureSelector(0.0, 0.9), n_bootstraps=5).fit(X, y)
     with pytest.raises(ValueError, match="min_tpr must be a number"):
         SelectedBootstrapSVC(RateFeatureSelector(2.0), n_bootstraps=5).fit(X, y)
+
+
+def test_a_selector_of_another_kind():
+    with pytest.raises(TypeError, match="must be None or a RateFeatureSelector, got SelectKBest"):
+        SelectedBootstrapSVC(SelectKBest(k=1)).fit([[0.0], [1.0]] * 20, [0, 1] * 20)

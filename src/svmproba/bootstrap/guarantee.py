@@ -262,6 +262,15 @@ def check_kind(kind: str | None) -> None:
         raise ValueError(f"guarantee must be one of {names}; got {kind!r}")
 
 
+def check_guaranteed(name: str, rate: float, kind: str | None) -> None:
+    """Refuse a rate that no number of samples can guarantee."""
+    if kind is not None and not 0 < rate < 1:
+        raise ValueError(
+            f"{name} must be above 0 and below 1 with guarantee={kind!r}, got {rate!r}: samples "
+            f"cannot show that there are no exceptions."
+        )
+
+
 def check_share(name: str, value: float) -> None:
     """Refuse a rate or a confidence that no finite number of samples can give."""
     if not 0 < value < 1:

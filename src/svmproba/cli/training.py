@@ -60,6 +60,10 @@ class Goal:
         for option, rate in rates.items():
             if rate is not None and not 0 <= rate <= 1:
                 raise InputError(f"{option} must be from 0 to 1; got {rate:g}")
+            if rate in (0, 1) and self.guarantee is not None:
+                raise InputError(
+                    f"{option} must be above 0 and below 1 with --guarantee; got {rate:g}"
+                )
         if self.guarantee is not None and not self.wants_rate:
             raise InputError(
                 "--guarantee needs the rate to guarantee: give --tpr, --tnr or --floor"

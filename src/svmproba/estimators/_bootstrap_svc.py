@@ -22,7 +22,13 @@ from svmproba.estimators.ensemble.pilots import (
     find_gammas,
     searched_parameters,
 )
-from svmproba.estimators.ensemble.setting import Checked, Setting, check_input, set_up
+from svmproba.estimators.ensemble.setting import (
+    Checked,
+    Setting,
+    check_input,
+    set_up,
+    without_absent,
+)
 from svmproba.estimators.input.parameters import stores_parameters
 from svmproba.estimators.shared.doubts import warn_of_bags, warn_of_classes, warn_of_gaps
 from svmproba.estimators.shared.texts import document_parameters
@@ -303,13 +309,13 @@ class BootstrapSVC(CallbackSupportMixin, EnsembleClassifier):
             return checked
         shared = set(BootstrapSVC._get_param_names())
         parameters = {k: x for k, x in self.get_params(deep=False).items() if k in shared}
-        pilot = Pilot(BootstrapSVC(**parameters), checked, self.verbose)
+        present = without_absent(self, checked)
+        pilot = Pilot(BootstrapSVC(**parameters), present, self.verbose)
         if "n_components" in searched:
-            n_components, self.components_path_ = find_components(pilot, checked.X.shape[0])
+            n_components, self.components_path_ = find_components(pilot, present.X.shape[0])
             checked = checked._replace(n_components=n_components)
         if "gammas" in searched:
-            fixed = (checked.X, checked.n_components)
-            gammas, self.gammas_path_ = find_gammas(pilot, *fixed)
+            gammas, self.gammas_path_ = find_gammas(pilot, present.X, checked.n_components)
             checked = checked._replace(gammas=gammas)
         return checked
 

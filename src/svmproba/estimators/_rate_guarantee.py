@@ -282,6 +282,11 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _settle(self, estimator: Any) -> None:
         """Keep a fitted classifier, its classes and what it knows of the columns."""
+        if not hasattr(estimator, "classes_"):
+            raise TypeError(
+                f"estimator must be a classifier, with classes_ after its fit, got "
+                f"{type(estimator).__name__}."
+            )
         self.estimator_ = estimator
         self.classes_ = np.asarray(estimator.classes_)
         if len(self.classes_) != 2:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_consistent_length
 
 from svmproba._sklearn_compat import with_callbacks
+from svmproba._types import Floats
 from svmproba.bootstrap.fitted import with_oob_votes
 from svmproba.bootstrap.fitting.bags import draw_held_out, draw_held_out_groups
 from svmproba.estimators._bootstrap_svc import BootstrapSVC
@@ -19,7 +19,7 @@ from svmproba.estimators.classes.targets import (
     refuse_rates_of_two,
 )
 from svmproba.estimators.ensemble.rates import Target, check_target
-from svmproba.estimators.input.groups import check_groups
+from svmproba.estimators.ensemble.setting import check_input
 from svmproba.estimators.input.parameters import (
     as_generator,
     check_number,
@@ -27,7 +27,7 @@ from svmproba.estimators.input.parameters import (
     stores_parameters,
 )
 from svmproba.estimators.input.samples import take_rows
-from svmproba.estimators.input.training_set import place_of_interest
+from svmproba.estimators.input.training_set import check_sample_weight, place_of_interest
 from svmproba.estimators.shared.texts import document_parameters
 
 
@@ -184,12 +184,15 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         if self._has_no_target():
             self._fit(X, y, sample_weight, groups)
             return self
+        if self.guarantee == "split" or self.tune_on == "train":
+            checked = check_input(self, X, y, sample_weight, groups)
+            y, weight = checked.y, check_sample_weight(sample_weight, checked.X)
+            sample_weight = weight
         kept_X, kept_y, kept_weight, kept_groups = X, y, sample_weight, groups
         judges: tuple[Any, ...] = (None, None, None)
         if self.guarantee == "split":
-            check_consistent_length(X, y)
-            codes = check_groups(groups, len(np.asarray(y)))
-            self.held_out_, kept = self._split(np.asarray(y), sample_weight, codes)
+            codes = checked.groups
+            self.held_out_, kept = self._split(checked.y, weight, codes)
             judges = take_rows(X, self.held_out_), take_rows(y, self.held_out_), None
             kept_X, kept_y = take_rows(X, kept), take_rows(y, kept)
             if sample_weight is not None:
@@ -197,7 +200,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             if codes is not None:
                 kept_groups, judges = codes[kept], (*judges[:2], codes[self.held_out_])
         elif self.tune_on == "train":
-            present = present_places(len(np.asarray(y)), sample_weight)
+            present = present_places(len(checked.y), weight)
             judges = take_rows(X, present), take_rows(y, present), None
         self._fit(kept_X, kept_y, kept_weight, kept_groups)
         if self._several is not None:
@@ -269,7 +272,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
     def _split(
         self,
         y: NDArray[Any],
-        sample_weight: ArrayLike | None,
+        sample_weight: Floats | None,
         groups: NDArray[np.int64] | None = None,
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Places of the samples that are held out, and of the others."""
@@ -287,6 +290,6 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         return held, np.setdiff1d(np.arange(len(y)), held)
 
 
-def present_places(n: int, sample_weight: ArrayLike | None) -> NDArray[np.intp]:
+def present_places(n: int, sample_weight: Floats | None) -> NDArray[np.intp]:
     """Places of the samples whose weight is not 0."""
-    return np.arange(n) if sample_weight is None else np.flatnonzero(np.asarray(sample_weight))
+    return np.arange(n) if sample_weight is None else np.flatnonzero(sample_weight)

@@ -110,6 +110,10 @@ class SelectedBootstrapSVC(BootstrapSVC):
     def _choose(self, setting: Setting) -> None:
         """Choose the columns of every bag."""
         selector = RateFeatureSelector() if self.selector is None else self.selector
+        if not isinstance(selector, RateFeatureSelector):
+            raise TypeError(
+                f"selector must be None or a RateFeatureSelector, got {type(selector).__name__}."
+            )
         selector._check_parameters()
         if not all(getattr(selector, name) > 0 for name in FLOORS):
             raise ValueError(

@@ -212,6 +212,7 @@ def test_a_recall_of_one_of_two_classes_is_its_rate(iris):
         ({"recall": {1: 0.9}, "per_theta": True}, "per_theta=True needs two classes"),
         ({"recall": {1: 0.9}, "guarantee": "jackknife+"}, "must be one of None, 'split', 'oob'"),
         ({"recall": {1: 0.9}, "guarantee": "split"}, "needs samples that had no part"),
+        ({"recall": {1: 1.0}, "guarantee": "oob"}, "recall of class 1 must be above 0 and below"),
         ({"recall": {1: 0.9}, "confidence": 1.5}, "confidence must be .*, got 1.5"),
         ({"recall": {1: 0.9}, "by": [0, 1]}, "by needs two classes, got 4: fit one of them"),
     ],
@@ -221,6 +222,16 @@ def test_bad_wishes(model, wishes, message):
         model.with_rate(**wishes)
     with pytest.raises(ValueError, match=r"label must be one of the classes \[0, 1, 2, 3\]"):
         model.rate_curve()
+
+
+class NoRowNames:
+    """A table as those of polars: columns have names, rows have none."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns = values, columns
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
 
 
 COSTS = np.array([[0, 1, 4, 2], [5, 0, 1, 1], [1, 1, -1, 1], [9, 1, 1, 0.0]])
@@ -235,6 +246,8 @@ def test_decisions_of_least_expected_cost(four_classes, calibrated):
     order = [2, 0, 3, 1]
     table = pd.DataFrame(COSTS[np.ix_(order, order)], index=order, columns=order)
     assert_array_equal(calibrated.decide(X, cost_matrix=table), labels)
+    unnamed = NoRowNames(COSTS, columns=[0, 1, 2, 3])
+    assert_array_equal(calibrated.decide(X, cost_matrix=unnamed), labels)
     each = np.broadcast_to(COSTS, (len(X), 4, 4)).copy()
     each[0] = 1 - np.eye(4)
     each[0, 3] = 100 * each[0, 3]
@@ -249,6 +262,14 @@ def test_decisions_of_least_expected_cost(four_classes, calibrated):
     called = (decided.oob_proba_ @ COSTS).argmin(axis=1)
     assert decided.oob_score_ == np.mean(called == four_classes[1])
     assert decided.with_calibration("platt").costs_ is None
+
+
+@pytest.mark.filterwarnings("ignore:Expected costs from vote shares")
+def test_recalls_have_no_part_in_decisions_by_cost(four_classes, model, calibrated):
+    X, _ = four_classes
+    for free in (model, calibrated):
+        wary = free.with_rate(recall={1: 0.95})
+        assert_array_equal(wary.decide(X, cost_matrix=COSTS), free.decide(X, cost_matrix=COSTS))
 
 
 def test_vote_shares_are_warned_of(four_classes, model):
@@ -296,6 +317,10 @@ def test_a_matrix_for_two_classes(iris):
         (
             pd.DataFrame(COSTS, index=[0, 1, 2, "x"], columns=range(4)),
             "missing: 3; unknown: 'x'",
+        ),
+        (
+            NoRowNames(COSTS, columns=[1, 0, 2, 3]),
+            r"must have the classes \[0, 1, 2, 3\] as columns, .* got columns \[1, 0, 2, 3\]",
         ),
     ],
 )

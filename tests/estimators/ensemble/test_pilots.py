@@ -229,3 +229,16 @@ def test_the_number_of_landmarks_has_an_end(moons, monkeypatch):
     model = BootstrapSVC(**AUTO, gammas=1.0, random_state=0).fit(*moons)
     assert model.components_path_["n_components"].tolist() == [50, 70]
     assert model.n_components_ == 70
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_samples_of_weight_0_have_no_part_in_the_search(moons, grouped):
+    X, y = moons[0][::3], moons[1][::3]
+    weight = np.r_[np.ones(len(y)), 0.0, 0.0]
+    groups = np.arange(len(weight)) // 2 if grouped else None
+    made = [BootstrapSVC(1.0, n_bootstraps=30, kernel="auto", random_state=0) for _ in range(2)]
+    made[0].fit(np.r_[X, [[1e3, 0], [0, -1e3]]], np.r_[y, 0, 1], weight, groups=groups)
+    made[1].fit(X, y, groups=None if groups is None else groups[:-2])
+    for name in ("gamma", "brier"):
+        assert_array_equal(made[0].gammas_path_[name], made[1].gammas_path_[name])
+    assert_array_equal(made[0].predict_proba(X), made[1].predict_proba(X))

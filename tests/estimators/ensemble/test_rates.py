@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
@@ -249,6 +250,8 @@ def test_too_few_records_for_a_guarantee(data):
         ({}, "One of tpr and tnr must be given"),
         ({"tpr": 0.9, "tnr": 0.9}, "One of tpr and tnr must be given"),
         ({"tpr": 1.5}, r"tpr must be a number in \[0, 1\], got 1.5"),
+        ({"tnr": 1.0, "guarantee": "oob"}, "tnr must be above 0 and below 1 with guarantee='oob'"),
+        ({"tpr": 0, "guarantee": "oob"}, "tpr must be above 0 and below 1 with guarantee='oob'"),
         ({"tnr": "high"}, "tnr must be a number"),
         ({"tpr": 0.9, "confidence": 1.0, "guarantee": "oob"}, "confidence must be a number"),
         ({"tpr": 0.9, "guarantee": "always"}, "guarantee must be one of"),
@@ -422,3 +425,27 @@ def test_the_guarantee_names_the_class_of_the_rate(data, pos_label):
         said = model.with_rate(**{which: 0.8}, guarantee="oob", confidence=0.8).guarantee_
         assert f"samples of class {label}" in said
         assert f"class {1 - label}" not in said
+
+
+@pytest.mark.parametrize(("guarantee", "tune_on"), [("split", "oob"), (None, "train")])
+def test_what_a_fit_with_a_rate_is_given(data, guarantee, tune_on):
+    """Checked before samples are held back; one number is the weight of all."""
+    X, y = data
+    model = ThresholdBootstrapSVC(
+        0.7, guarantee=guarantee, tune_on=tune_on, Cs=1.0, n_bootstraps=30, random_state=0
+    )
+    expected = clone(model).fit(X, y, np.full(len(y), 2.0))
+    column = pd.DataFrame({"y": y})
+    with pytest.warns(DataConversionWarning):
+        grouped = clone(model).fit(X, column, groups=np.arange(len(y)))
+    assert grouped.classes_.tolist() == [0, 1]
+    found = clone(model).fit(X, y, 2.0)
+    assert found.guarantee_ == expected.guarantee_
+    np.testing.assert_array_equal(found.threshold_, expected.threshold_)
+    for bad, message in (
+        ((X, y, np.ones(20)), "inconsistent numbers of samples"),
+        ((X, None), "requires y to be passed"),
+        ((X, np.array([None, *y[1:]], dtype=object)), "Unknown label type"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(*bad)

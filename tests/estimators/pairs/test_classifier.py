@@ -78,6 +78,8 @@ def test_many_classes_have_no_class_of_interest(model):
     P = model.predict_proba(IRIS)
     np.testing.assert_array_equal(model.predict(IRIS), P.argmax(axis=1))
     assert not hasattr(model, "pos_label_")
+    assert "classes_" in dir(model)
+    assert type(model).__name__ in model._repr_html_()
     np.testing.assert_array_equal(model.decide(IRIS), model.predict(IRIS))
     with pytest.raises(ValueError, match="fn_cost need two classes, got 3: give cost_matrix"):
         model.decide(IRIS, fn_cost=2.0)

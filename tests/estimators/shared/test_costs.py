@@ -231,6 +231,17 @@ def test_the_last_rule_decides(model, data):
     assert (other.costs_, other.proba_threshold_) == (None, 0.5)
 
 
+@pytest.mark.filterwarnings("ignore:Expected costs from vote shares")
+@pytest.mark.parametrize("wish", [{"tpr": 0.97}, {"tnr": 0.9, "guarantee": "jackknife+"}])
+@pytest.mark.parametrize("calibration", [None, "platt"])
+def test_a_rate_has_no_part_in_decisions_by_cost(model, data, wish, calibration):
+    X, _ = data
+    free = model.with_calibration(calibration)
+    wary, costs = free.with_rate(**wish), {"fn_cost": 3.0, "fp_cost": 1.0}
+    assert wary.decide(X, **costs).tolist() == free.decide(X, **costs).tolist()
+    assert wary.decide(X, **costs).tolist() == wary.with_costs(**costs).predict(X).tolist()
+
+
 def test_costs_of_a_record_go_with_those_of_the_model(model, data):
     X, _ = data
     amount = np.linspace(1, 20, len(X))

@@ -43,6 +43,19 @@ def test_subgroups_of_one_class():
     assert np.isnan(table.tpr_upper[1])
 
 
+@pytest.mark.parametrize("label", [0, -1, 1])
+def test_one_class_at_hand(label):
+    table = rates_by_subgroup([label] * 4, [label, label, label, 1], list("aabb"))
+    assert table.called.tolist() == ([1.0, 1.0] if label == 1 else [0.0, 0.5])
+    told = table.tpr if label == 1 else table.fpr
+    np.testing.assert_array_equal(told, table.called)
+
+
+def test_labels_of_another_type_are_refused():
+    with pytest.raises(ValueError, match=r"y_pred must hold labels of y_true, \{0, 1\}, got \['0'"):
+        rates_by_subgroup([0, 1, 0, 0], list("0001"), list("aabb"))
+
+
 def test_wrong_shapes():
     with pytest.raises(ValueError, match="y_pred must hold one label for each of the 400"):
         rates_by_subgroup(Y, PREDICTED[1:], SEX)

@@ -11,7 +11,7 @@ import typer
 
 from svmproba._json import plain
 from svmproba.cli import options
-from svmproba.cli.errors import Messages, Outcome, conduct
+from svmproba.cli.errors import InputError, Messages, Outcome, conduct
 from svmproba.cli.output.files import check_model_target
 from svmproba.preparation.progress import show_progress
 
@@ -118,6 +118,8 @@ def fit(
             options.choice("--kernel", kernel or "auto", KERNELS),
         )
         goal.check()
+        if by is not None and goal.guarantee == "jackknife+":
+            raise InputError("--by goes with --guarantee none, oob or split; got jackknife+")
         setting = options.fit_setting(bootstraps, jobs, seed)
         reading = options.reading_of(separator, encoding, no_header, decimal, thousands)
         with open_table(data, reading) as table:

@@ -66,7 +66,7 @@ def read_labels(whole: WholeTable, target: str, messages: Messages, positive: st
     warn_of_missing(whole, target, present, messages)
     names: list[Any] = sorted(counts)
     y = np.asarray(words.drop_null().to_pylist())
-    if all(name.lstrip("-").isdecimal() and str(int(name)) == name for name in names):
+    if all(is_whole_number(name) for name in names):
         y, names = y.astype(np.int64), sorted(int(name) for name in names)
     labels = Labels(y, names, None, present)
     if len(names) == 2:
@@ -78,6 +78,12 @@ def read_labels(whole: WholeTable, target: str, messages: Messages, positive: st
         )
     messages.note(f"{len(names)} classes: {listed({name: counts[str(name)] for name in names})}")
     return labels
+
+
+def is_whole_number(name: str) -> bool:
+    """Whether a label is a number as it is written, of at most 64 bits."""
+    whole = name.lstrip("-").isdecimal() and str(int(name)) == name
+    return whole and abs(int(name)) < 2**63
 
 
 def warn_of_missing(whole: WholeTable, target: str, present: Bools, messages: Messages) -> None:

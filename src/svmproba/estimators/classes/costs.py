@@ -33,6 +33,11 @@ def check_cost_matrix(
                     f"got {found!r}; {'; '.join(told)}."
                 )
         table = table.loc[labels, labels].to_numpy()
+    elif hasattr(table, "columns") and list(table.columns) != labels:
+        raise ValueError(
+            f"cost_matrix without names of the rows must have the classes {labels!r} as columns, "
+            f"in this order, and rows in the same order; got columns {list(table.columns)!r}."
+        )
     try:
         costs = np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError):

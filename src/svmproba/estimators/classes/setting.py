@@ -45,6 +45,9 @@ from svmproba.estimators.shared.progress import FitProgress
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.runtime.devices import resolve_device
 
+#: Classes of one sample that an error names.
+_NAMED = 5
+
 
 class ClassSetting(NamedTuple):
     """What a fit starts from."""
@@ -182,6 +185,8 @@ def check_sizes_of_classes(classes: NDArray[Any], sizes: Ints) -> None:
     """Refuse a class with one sample, warn of those with few; both by name."""
     names = classes.tolist()
     single = [repr(names[k]) for k in np.flatnonzero(sizes < 2)]
+    if len(single) > _NAMED:
+        single = [*single[:_NAMED], f"and {len(single) - _NAMED} more"]
     if single:
         raise ValueError(
             f"Every class needs at least 2 samples, one for a bag and one to be left out of it; "

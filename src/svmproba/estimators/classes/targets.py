@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from svmproba.bootstrap.guarantee import check_guaranteed
 from svmproba.estimators.input.parameters import check_confidence, check_number
 
 KINDS = (None, "split", "oob")
@@ -41,6 +42,7 @@ def check_class_target(
         raise ValueError(f"{name} must name classes among {labels!r}, got {unknown!r}.")
     for label, rate in recall.items():
         check_number(f"{name} of class {label!r}", rate, 0, 1, "a number in [0, 1]")
+        check_guaranteed(f"{name} of class {label!r}", rate, guarantee)
     check_confidence(confidence)
     if guarantee not in KINDS:
         raise ValueError(

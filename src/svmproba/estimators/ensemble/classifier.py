@@ -13,8 +13,8 @@ from sklearn.utils import Tags, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from svmproba._types import Floats
-from svmproba.bootstrap.classes.fitted import FittedClasses
-from svmproba.bootstrap.fitted import FittedEnsemble, curve_of
+from svmproba.bootstrap.classes.fitted import FittedClasses, without_targets
+from svmproba.bootstrap.fitted import FittedEnsemble, curve_of, without_target
 from svmproba.bootstrap.threshold import RateCurve
 from svmproba.estimators.classes.calibration import with_class_calibration
 from svmproba.estimators.classes.rates import (
@@ -293,6 +293,11 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
         if isinstance(costs, np.ndarray):
             return self._with(classes_with_costs(self.ensemble_, costs))
         return self._with(ensemble_with_costs(self.ensemble_, costs))
+
+    def _proba_without_rate(self, X: ArrayLike) -> Floats:
+        several = self._several
+        free = without_target(self.ensemble_) if several is None else without_targets(several)
+        return self._with(free).predict_proba(X)
 
     def _with(self: Model, ensemble: FittedEnsemble | FittedClasses) -> Model:
         other = copy.copy(self)

@@ -53,6 +53,9 @@ class EnsemblePredictions(FittedAttributes):
         rows = self._check_new(X)
         if (several := self._several) is not None:
             return class_proba(several, rows, self.n_jobs, self.device)
+        if by is None and self.ensemble_.is_calibrated:  # thresholds of subgroups play no part
+            P = positive_proba(self.ensemble_, rows, self.n_jobs, self.device)
+            return two_columns(obey_jackknife(self.ensemble_, rows, P, self.n_jobs), self._plus)
         P = np.empty(rows.shape[0])
         for ensemble, places in at_subgroups(self.ensemble_, by, len(P)):
             part = rows if isinstance(places, slice) else rows[places]

@@ -12,7 +12,13 @@ from svmproba._types import Floats
 from svmproba.bootstrap.fitted import FittedEnsemble, oob_levels, own_scores
 from svmproba.bootstrap.fitting.members import member_scores, score_blocks
 from svmproba.bootstrap.groups import SUBSAMPLINGS
-from svmproba.bootstrap.guarantee import bag_scores, check_kind, jackknife_plus, state_guarantee
+from svmproba.bootstrap.guarantee import (
+    bag_scores,
+    check_guaranteed,
+    check_kind,
+    jackknife_plus,
+    state_guarantee,
+)
 from svmproba.bootstrap.subgroups import (
     SubgroupRates,
     Subgroups,
@@ -69,6 +75,8 @@ def check_target(
     check_number(prefix + name, value, 0, 1, "a number in [0, 1]")
     check_confidence(confidence)
     check_kind(guarantee)
+    rate = float(value)  # type: ignore[arg-type]
+    check_guaranteed(prefix + name, rate, guarantee)
     check_option("subsampling", subsampling, SUBSAMPLINGS)
     if by is not None and (per_theta or guarantee == "jackknife+"):
         raise ValueError(
@@ -88,7 +96,6 @@ def check_target(
             f"per_theta=True goes with vote shares and guarantee=None, got guarantee={guarantee!r} "
             f"and {'calibrated probabilities' if calibrated else 'vote shares'}."
         )
-    rate = float(value)  # type: ignore[arg-type]
     return Target(
         sign, rate, per_theta, exceed, guarantee, confidence, subsampling, common_threshold
     )

@@ -30,6 +30,7 @@ from svmproba.estimators.input.training_set import (
     check_weight_range,
     class_factors,
     n_classes_of,
+    present_samples,
     training_set,
 )
 from svmproba.estimators.shared.progress import FitProgress
@@ -169,6 +170,17 @@ def check_input(
     n_components = None if is_auto(estimator.n_components) else estimator.n_components
     given = (Cs, rows, labels, sample_weight, n_classes, codes)
     return Checked(*given, n_components, given_gammas(estimator))
+
+
+def without_absent(estimator: Any, checked: Checked) -> Checked:
+    """Leave out the samples of weight 0."""
+    pairwise = "precomputed" in check_kernels(estimator.kernel)
+    given = (checked.X, checked.y, checked.sample_weight)
+    X, y, weight, present = present_samples(*given, pairwise)
+    groups = checked.groups
+    if groups is not None and present is not None:
+        groups = groups[present]
+    return checked._replace(X=X, y=y, sample_weight=weight, groups=groups)
 
 
 def given_gammas(estimator: Any) -> Any:

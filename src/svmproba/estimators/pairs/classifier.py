@@ -95,7 +95,10 @@ class PairwiseSVC(DecisionMixin, ClassifierMixin, DocLinkMixin, BaseEstimator, A
     def _plus(self) -> int:
         """Place of the class of interest, of two classes."""
         if len(self.classes_) > 2:
-            raise ValueError(f"A class of interest needs two classes, got {len(self.classes_)}.")
+            # scikit-learn asks for every attribute, and takes this error alone for "not there".
+            raise AttributeError(
+                f"A class of interest needs two classes, got {len(self.classes_)}."
+            )
         return self._pairs[0][1]
 
     @property

@@ -40,6 +40,7 @@ class Decider(Protocol):
     def _plus(self) -> int: ...
     def _is_calibrated(self) -> bool: ...
     def _decided_by(self: Model, costs: Mapping[str, float] | Floats) -> Model: ...
+    def _proba_without_rate(self, X: ArrayLike) -> Floats: ...
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Probabilities of the classes."""
 
@@ -159,6 +160,10 @@ class DecisionMixin:
         vars(other).update(proba_threshold_=float(cost_threshold(costs)), costs_=known)
         return other
 
+    def _proba_without_rate(self: Decider, X: ArrayLike) -> Floats:
+        """Probabilities that no threshold of `with_rate` has changed."""
+        return self.predict_proba(X)
+
     def decide(
         self: Decider,
         X: ArrayLike,
@@ -227,7 +232,7 @@ class DecisionMixin:
         given |= {"fn_cost": fn_cost, "fp_cost": fp_cost}
         n_classes = len(self.classes_)
         refuse_both(given, cost_matrix, n_classes)
-        probabilities = self.predict_proba(X)
+        probabilities = self._proba_without_rate(X)
         warn_of_votes(self)
         if n_classes > 2:
             own_matrix = 1.0 - np.eye(n_classes) if self.costs_ is None else self.costs_

@@ -11,7 +11,7 @@ from svmproba._types import Bools, Floats
 from svmproba.bootstrap.intervals import clopper_pearson
 from svmproba.bootstrap.subgroups import Subgroups, rates_of_subgroups, subgroup_thresholds
 from svmproba.estimators.input.groups import read_subgroups
-from svmproba.evaluation.measures.metrics import Label, is_positive
+from svmproba.evaluation.measures.metrics import Label, is_positive, positive_label
 
 
 class SubgroupTable(NamedTuple):
@@ -68,8 +68,12 @@ def rates_by_subgroup(
     (['a', 'b'], [0.5, 1.0], [0.0, 0.5])
     """
     positive = is_positive(y_true, pos_label)
-    labels = np.unique(np.asarray(y_true))
-    called = np.asarray(y_pred) == (labels[-1] if pos_label is None else pos_label)
+    wanted = positive_label(y_true, pos_label)
+    labels = {*np.asarray(y_true).tolist(), wanted}
+    unknown = [label for label in np.unique(y_pred).tolist() if label not in labels]
+    if unknown and len(labels) > 1:
+        raise ValueError(f"y_pred must hold labels of y_true, {labels!r}, got {unknown!r}.")
+    called = np.asarray(y_pred) == wanted
     if called.shape != positive.shape:
         raise ValueError(
             f"y_pred must hold one label for each of the {len(positive)} samples, got shape "

@@ -72,11 +72,18 @@ def ensemble_of(model: Any) -> Any:
 def read_records(model: Any, X: Any, y: ArrayLike) -> Records:
     """Predict records, training records out of bag; those that are in every bag are left out."""
     ensemble = ensemble_of(model)
+    if ensemble.ensemble_.separate:
+        raise ValueError(
+            "A report shows one threshold, and this model has one for each subgroup: see "
+            "subgroup_rates_, and rates_by_subgroup for the labels of predict(X, by=...)."
+        )
     rows = rows_for_last_step(model, X)
     level, positive = ensemble._levels_of(rows, y)
     if positive.all() or not positive.any():
         classes = ensemble.classes_.tolist()
-        raise ValueError(f"y must hold both classes {classes!r}, got {np.unique(y)[0]!r} only.")
+        raise ValueError(
+            f"y must hold both classes {classes!r}, got {np.unique(y).tolist()[0]!r} only."
+        )
     proba = ensemble.predict_proba(rows)[:, ensemble._plus]
     given, trained, recognised = training_records(ensemble, rows, positive)
     # The threshold of jackknife+ differs from record to record: levels do not decide.
