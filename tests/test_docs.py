@@ -19,7 +19,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 #: Packages that a block may do without: then its page is skipped from there on.
 OPTIONAL = {"dask", "distributed", "jinja2", "mapie", "mlflow", "onnx", "onnxruntime", "pyscipopt"}
 OPTIONAL |= {"skops", "torch"}
-PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
+#: A block, and the output that the page shows right after it.
+PYTHON = re.compile(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", re.DOTALL)
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 SHELL = re.compile(r"```shell\n(.*?)```", re.DOTALL)
 TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
 #: Links to files; those of a README to actions/ and security/ lead to pages of the code forge.
@@ -27,9 +29,16 @@ LINK = re.compile(r"\]\((?!https?:|(?:\.\./){2}(?:actions|security)/)([^)#\s]*)(
 
 
 def code_of(page):
-    """Blocks of a page, or the whole of an example."""
+    """Blocks of a page with what they print, or the whole of an example."""
     text = page.read_text(encoding="utf-8")
-    return PYTHON.findall(text) if page.suffix == ".md" else [text]
+    return PYTHON.findall(text) if page.suffix == ".md" else [(text, "")]
+
+
+def assert_printed(shown, printed):
+    """The words are the same, and the numbers nearly: they vary a little among machines."""
+    assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split(), printed
+    found, expected = ([float(x) for x in NUMBER.findall(text)] for text in (printed, shown))
+    assert found == pytest.approx(expected, rel=0.01, abs=0.002), printed
 
 
 def require_data(code, monkeypatch):
@@ -48,11 +57,11 @@ def require_data(code, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:The `probability` parameter:FutureWarning")
 @pytest.mark.usefixtures("closed_figures")
-@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=lambda page: page.name)
-def test_code_runs(page, monkeypatch, tmp_path):
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES, *EXAMPLES], ids=lambda x: x.name)
+def test_code_runs(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
-    for block in code_of(page):
+    for block, shown in code_of(page):
         require_data(block, monkeypatch)
         try:
             exec(compile(block, str(page), "exec"), names)
@@ -61,6 +70,9 @@ def test_code_runs(page, monkeypatch, tmp_path):
             if package not in OPTIONAL and "pip install" not in str(error):
                 raise
             pytest.skip(f"{page.name} needs what is not installed: {error}")
+        printed = capsys.readouterr().out
+        if shown:
+            assert_printed(shown, printed)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
