@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
@@ -403,3 +404,26 @@ def test_open_gaps_are_those_of_svms_without_floors(floor, data, monkeypatch):
             model.fit(*data)
     else:
         model.fit(*data)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ConstrainedSVC(min_tpr=0.8, random_state=0),
+        lambda: ConstrainedBootstrapSVC(0.8, Cs=1.0, n_bootstraps=3, random_state=0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.* samples are in every bag", "ignore:The vote shares of all")
+def test_wide_sparse_rows_are_solved_as_dense_ones(make):
+    """As many columns as samples are left, for the search as for penalties."""
+    X = sparse.random(60, 7000, 0.01, random_state=0, format="csr")
+    y = (np.asarray(X[:, :300].sum(axis=1)).ravel() > 0.8).astype(int)
+    models = [make().fit(table, y) for table in (X, X.toarray())]
+    for name in ("status_", "objective_"):
+        if hasattr(models[0], name):
+            found, expected = (getattr(model, name) for model in models)
+            assert found == (expected if name == "status_" else pytest.approx(expected))
+    P = [model.predict(X) for model in models]
+    assert P[0].tolist() == P[1].tolist()
+    maps = [vars(m).get("_feature_map") or m.ensemble_.members.feature_maps[0] for m in models]
+    assert maps[0].width == maps[1].width == 60

@@ -508,3 +508,11 @@ def test_blocks_in_other_threads_are_told_to_stop(error, monkeypatch):
         fit_ensemble(rows, signs, bags(signs, 6), GRID, n_jobs=1, report=fail)
     assert flags
     assert all(flag[0] == 1 for flag in flags)
+
+
+def test_a_kernel_matrix_takes_no_hard_margins():
+    rows, signs = records(20, 2, 0)
+    counts = np.ones((1, 20))
+    counts[0, 0] = np.inf
+    with pytest.raises(ValueError, match="a kernel matrix takes no hard margins"):
+        fit_ensemble(fit_features(rows, "rbf")[1], signs, counts, np.ones(1))

@@ -71,6 +71,18 @@ def test_the_first_call_may_be_any(kernel, to):
     np.testing.assert_allclose(scores, beta @ expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_all_rows_after_some(kernel, monkeypatch):
+    X, _ = samples()
+    expected = pairwise_kernels(X, metric=kernel, **KERNELS[kernel])
+    monkeypatch.setattr(Gram, "capacity", 16)
+    gram = Gram.of_samples(X, kernel, **SHAPE)
+    gram.hold(np.arange(9))
+    gram.complete()
+    np.testing.assert_allclose(_rows(gram, np.array([3, 89])), expected[[3, 89]], rtol=1e-11)
+    np.testing.assert_allclose(gram.table, expected, rtol=1e-11)
+
+
 def test_far_samples_have_rows_in_float64():
     """float32 would give the distances 1 and 0 for all of them."""
     X = np.array([[-1e5], [1e5], [1e5 + 1], [1e5 + 2]])

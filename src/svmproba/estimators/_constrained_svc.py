@@ -46,7 +46,7 @@ from svmproba.solvers.constrained.single import (
     Constrained,
     solve_constrained,
 )
-from svmproba.solvers.features import fit_features
+from svmproba.solvers.features import dense_if_wide, fit_features
 from svmproba.solvers.kernels import Rows, check_kernel
 
 SOLVERS = ("search", "bb", "scip", "gurobi", "cplex")
@@ -198,8 +198,9 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
         (gamma,) = check_gammas(self.gamma, self.kernel, data.X, data.weight)
         rng = as_generator(self.random_state)
         kernel = {name: getattr(self, name) for name in ("kernel", "degree", "coef0")}
+        samples = dense_if_wide(data.X) if self.kernel == "linear" else data.X
         self._feature_map, table = fit_features(
-            data.X, gamma=gamma, rng=rng, n_components=self.n_components, factored=True, **kernel
+            samples, gamma=gamma, rng=rng, n_components=self.n_components, factored=True, **kernel
         )
         signs = np.where(data.positive, 1.0, -1.0)
         weight = np.ones(len(signs)) if data.weight is None else data.weight

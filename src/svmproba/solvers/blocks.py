@@ -88,7 +88,7 @@ def _solve_portion(
         method.solve(task, space, base[b], stop, (coef[b], alphas[b]))
     w, bias, gap = _certified(task, base, coef, alphas, scores)
     if task.gram is not None:
-        _polish(task, base, stop, bias, alphas, scores, gap, w)
+        polish_missed(task, base, stop, bias, alphas, scores, gap, w)
     again = newton_serves(task) and not stop[0]
     missed = np.flatnonzero((gap > task.tol).any(axis=1)).tolist() if again else []
     if missed and method.space is not new_state:
@@ -103,7 +103,7 @@ def _solve_portion(
     return Ensemble(w.transpose(1, 0, 2), bias.T, gap.T, summed, stacked, kept)
 
 
-def _polish(
+def polish_missed(
     task: Task,
     base: Floats,
     stop: Any,
@@ -113,7 +113,11 @@ def _polish(
     gap: Floats,
     w: Floats,
 ) -> None:
-    """Improve members on a kernel matrix that missed the tolerance; changes all arrays."""
+    """Improve members on a kernel matrix that missed the tolerance; changes all arrays.
+
+    Bounds at C = 1 are (bags, n), biases and gaps (bags, n_C), signed multipliers, scores and
+    weights (bags, n_C, ·).
+    """
     signs, targets = task.problem.signs, task.problem.targets
     missed = np.repeat(np.argwhere(gap > task.tol), _ROUNDS, axis=0)
     for b, k in missed.tolist():

@@ -140,6 +140,8 @@ def fit_ensembles(
     together: dict[int, Task] = {}
     means: dict[int, Floats | None] = {}
     for k, (rows, signs, counts, weight, tally, targets) in enumerate(parts):
+        if isinstance(rows, Gram) and np.isinf(counts).any():
+            raise ValueError("a kernel matrix takes no hard margins: counts must be finite.")
         rows, means[k] = (rows, None) if isinstance(rows, Gram) else centred(rows)
         task = _make_task(rows, means[k], signs, grid, weight, targets, tol, tally, n_threads)
         n, n_members = len(signs), len(grid) * len(counts)

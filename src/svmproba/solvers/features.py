@@ -48,6 +48,8 @@ from svmproba.solvers.runtime.threads import blas_threads
 
 #: Samples up to which a kernel matrix is kept whole (3.2 GB), and up to which it is factored.
 _EXACT_LIMIT, _FACTOR_LIMIT = 20_000, 4000
+#: Entries of a wide table that may be made dense (800 MB).
+_DENSE = 10**8
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +261,15 @@ def _gram(
         return Gram.of_matrix(K), None
     rows, inverse = positive_part(K, tol, kernel)
     return Gram.of_matrix(rows @ rows.T), inverse @ rows.T
+
+
+def dense_if_wide(X: Rows) -> Rows:
+    """Make wide sparse samples dense, which `fit_features` turns into as many columns as samples.
+
+    For solvers of problems with floors: they keep their rows densely, or form a matrix as wide.
+    """
+    wide = sparse.issparse(X) and X.shape[1] > X.shape[0]
+    return X.toarray() if wide and X.shape[0] * X.shape[1] <= _DENSE else X
 
 
 def _linear_features(X: Rows) -> tuple[FeatureMap, Rows]:

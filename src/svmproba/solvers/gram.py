@@ -105,6 +105,7 @@ class Gram:
         """Compute all rows."""
         if not self.whole:
             self.table, self.slot = np.empty(self.shape), np.arange(len(self.diagonal))
+            self._owner, self._used = np.empty((2, 0), np.intp)  # no row makes room for another
             self._fill(self.slot, self.slot)
             self.whole = True
 

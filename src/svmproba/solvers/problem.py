@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 #: Share of the zero member's loss below which an objective counts as zero (one class only).
-_ZERO = 1e-15
+ZERO = 1e-15
 _ROUND = 2.0**-53
 #: Roundings beyond those of a sum: of its terms, the bounds, the centred rows, the intercept.
 _FEW = 8
@@ -310,7 +310,7 @@ def certify(
     longer = 0.5 + (coef.shape[2] + _FEW) * _ROUND
     primal = longer * np.einsum("bkj,bkj->bk", coef, coef) + hinge
     dual = linear - longer * np.einsum("bkj,bkj->bk", combined, combined)
-    return relative_gaps(primal, dual, _ZERO * total), scores
+    return relative_gaps(primal, dual, ZERO * total), scores
 
 
 def certify_gram(
@@ -347,7 +347,7 @@ def certify_gram(
     error += np.where(mass > 0.0, _FEW * _ROUND * np.abs(intercept), 0.0)
     _hinges(out, error, signs, targets, base, grid, hinge, total)
     norm = np.maximum(norm, 0.0)
-    return relative_gaps(0.5 * norm + hinge, linear - 0.5 * norm, _ZERO * total)
+    return relative_gaps(0.5 * norm + hinge, linear - 0.5 * norm, ZERO * total)
 
 
 def tensor_gap(
@@ -415,7 +415,7 @@ def certify_tensors(
     lack = (targets - margins).add_(error[:, None]).clamp_(min=0.0)
     hinge = (lack * bounds).sum(1) * (1.0 + (n + _FEW) * _ROUND)
     primal = (0.5 + (width + _FEW) * _ROUND) * point[:, :-1].square().sum(1) + hinge
-    floor = _ZERO * (bounds @ targets.abs())
+    floor = ZERO * (bounds @ targets.abs())
     doubt = (3 * (alphas > 0.0).sum(1) + _FEW) * _ROUND * alphas.sum(1)
     largest = targets.abs().max().repeat(width)
     largest[:-1] = reach.inner + reach.length
@@ -479,6 +479,6 @@ def certify_gram_tensors(
     lack = (targets - signs * scores).add_(error[:, None]).clamp_(min=0.0)
     primal = 0.5 * norm + (lack * bounds).sum(1) * (1.0 + (n + _FEW) * _ROUND)
     dual = linear - doubt * targets.abs().max() - 0.5 * norm
-    floor = (_ZERO * (bounds @ targets.abs())).clamp_(min=1e-300)
+    floor = (ZERO * (bounds @ targets.abs())).clamp_(min=1e-300)
     gap = (primal - dual).clamp_(min=0.0) / primal.maximum(floor)
     return gap.nan_to_num(nan=np.inf, posinf=np.inf), intercept, scores

@@ -152,3 +152,20 @@ def test_ties_do_not_stop_the_moves():
         assert value == pytest.approx(exact, rel=1e-6)
     assert task.tally[FAILURES] == 0
     assert tied > 500
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch"])
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+def test_bounds_are_below_points_whose_objective_is_nearly_zero(size, device, monkeypatch):
+    """The gap is relative to a share of the zero member's loss, where that is more."""
+    if device == "torch":
+        pytest.importorskip("torch")
+    monkeypatch.setattr(penalties, "_LARGE", 0)
+    rng = np.random.default_rng(358)
+    rows, signs = size * rng.normal(size=(6, 20)), np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+    weights = np.linalg.lstsq(rows, signs, rcond=None)[0] * (1.0 + 1e-9)
+    assert (signs * (rows @ weights) >= 1.0).all()
+    floors = np.array([[1.0, 2 / 3, 0.0]])
+    counts = np.ones((1, 6), np.uint8)
+    fit = fit_constrained(rows, signs, counts, np.array([1e3]), floors, device=device)
+    assert 0.0 <= fit.bound[0, 0, 0] <= 0.5 * weights @ weights

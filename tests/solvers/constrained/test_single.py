@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, make_classification
 
 from svmproba.solvers.constrained.bags import fit_constrained
-from svmproba.solvers.constrained.feasible_point import polish
+from svmproba.solvers.constrained.feasible_point import confirm, polish
 from svmproba.solvers.constrained.local_search import FEASIBLE, OPTIMAL
 from svmproba.solvers.constrained.single import (
     EFFORT,
@@ -389,3 +389,15 @@ def test_a_bag_of_one_class_is_a_constant():
 
 def test_efforts_are_ordered():
     assert EFFORT["fast"] < EFFORT["default"] < EFFORT["thorough"]
+
+
+@pytest.mark.parametrize("size", [1e9, 1e16])
+def test_margins_that_rounding_hides_are_not_kept(size):
+    """The two records are alike: no point gives both their margin, however large the scores."""
+    rows, signs, need = np.ones((2, 1)), np.array([1.0, -1.0]), np.array([1.0, 1.0, 0.0])
+    weights = np.array([size])
+    assert polish(rows, signs, np.ones(2), 1.0, need, weights) is None
+    raw, one = (rows @ weights)[np.newaxis], np.ones(1)
+    bias = signs[:1] - raw[:, 0]
+    found = confirm(raw, signs, np.ones(2), one, need[np.newaxis], weights[np.newaxis], bias)
+    assert found[2][0] == np.inf

@@ -306,3 +306,27 @@ def test_a_gpu_returns_what_the_cpu_confirms():
     fit = fit_ensemble(rows, signs, counts, GRID, device="cuda")
     gap, _ = confirmed(matrix_of(rows), signs, np.ones(len(signs)), counts, GRID, fit)
     assert gap.max() <= 1e-3 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+def test_members_that_miss_the_tolerance_are_improved_on_the_cpu(name, monkeypatch):
+    rows, signs, counts = table()
+    features = fit_features(rows, **{"kernel": name, "gamma": 0.3, **KERNELS[name]})[1]
+    monkeypatch.setattr(gram, "newton_steps", lambda *_: 0)
+    tallied = []
+
+    def tally(scores, counted):
+        tallied.append(torch.as_tensor(scores).clone())
+        return np.zeros(1), np.zeros((1, len(counted)))
+
+    monkeypatch.setattr(gram, "polish_missed", lambda *_: None)
+    assert fit_ensemble(features, signs, counts, GRID, device="torch").gap.max() > 1e-3
+    monkeypatch.undo()
+    monkeypatch.setattr(gram, "newton_steps", lambda *_: 0)
+    found = fit_ensemble(features, signs, counts, GRID, device="torch", tally=tally)
+    assert found.gap.max() <= 1e-3
+    scores = torch.cat(tallied).numpy()
+    assert scores.shape == (5, len(GRID), len(signs))
+    features.complete()
+    products = np.einsum("kbi,ij->bkj", found.coef, features.table)
+    np.testing.assert_allclose(scores, products + found.intercept.T[:, :, None], atol=1e-8)

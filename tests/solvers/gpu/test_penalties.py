@@ -268,3 +268,16 @@ def test_a_point_that_fails_is_polished(data, monkeypatch):
     monkeypatch.setattr(on_torch, "find_points", find_wrong)
     again = fit_constrained(*task, device="torch")
     np.testing.assert_allclose(again.objective, fit.objective, rtol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+def test_the_unit_of_the_columns_does_not_matter(scale):
+    """Where the largest bounds on the device are too small, the CPU finds a point."""
+    rows, signs = records(300, 4, 0)
+    fit = fit_constrained(
+        rows * scale, signs, np.ones((1, 300), np.uint8), np.ones(1), FLOORS[3:5], device="torch"
+    )
+    assert (fit.status != NONE_FOUND).all()
+    scores = fit.coef[:, 0, 0] @ (scale * rows).T + fit.intercept[:, 0]
+    for floor, score in zip(FLOORS[3:5], scores, strict=True):
+        assert np.all(rates(score, signs, np.ones(300)) >= needed_mass(signs, np.ones(300), *floor))

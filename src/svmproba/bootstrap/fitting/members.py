@@ -12,7 +12,7 @@ from svmproba._types import Floats
 from svmproba.bootstrap.summaries.blocks import row_blocks
 from svmproba.bootstrap.summaries.votes import product_vote_shares, vote_shares
 from svmproba.solvers.ensemble import Part, fit_ensembles
-from svmproba.solvers.features import FeatureMap, fit_features
+from svmproba.solvers.features import FeatureMap, dense_if_wide, fit_features
 from svmproba.solvers.gram import Gram
 from svmproba.solvers.kernels import Rows
 from svmproba.solvers.methods import Tally
@@ -158,7 +158,8 @@ def family_rows(
     for family in families:
         if before is None or family.kernel != before[0] or _differ(family.gamma, before[1]):
             before = family[:2]
-            feature_map, rows = fit_features(X, family.kernel, gamma=family.gamma, **kernel)
+            samples = dense_if_wide(X) if factored and family.kernel == "linear" else X
+            feature_map, rows = fit_features(samples, family.kernel, gamma=family.gamma, **kernel)
         yield family, feature_map, rows
 
 

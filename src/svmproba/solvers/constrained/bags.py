@@ -223,10 +223,14 @@ def _large_bag(
     known: _Found | None, stop: Any,
 ) -> tuple[Floats, Floats, Floats, Floats, Any]:  # fmt: skip
     """Models of a large bag, as in `_fit_bag`."""
-    if known is None:
-        points, lower = penalty_path(rows, signs, weight, grid, needs, stop, sets)
-    else:
+    points: dict[tuple[int, int], Any] = {}
+    lower = np.zeros((len(grid), len(needs)))
+    if known is not None:
         points, lower = _polish_all(rows, signs, weight, grid, needs, known[0]), known[1]
+    if known is None or None in points.values():  # a device's hard margins are large bounds
+        others, below = penalty_path(rows, signs, weight, grid, needs, stop, sets)
+        points = {k: min(points.get(k), point, key=point_value) for k, point in others.items()}
+        lower = np.maximum(lower, below)
     return _arrays(points, lower.T, rows.shape[1])
 
 

@@ -10,6 +10,8 @@ from svmproba._types import Bools, Floats
 
 #: Points are scaled up by this share, so that margins of 1 survive rounding.
 _STRICT = 1e-9
+#: Scores beyond this lose the margins, which are about 1.
+_LARGEST = 1e10
 #: Share of a mass that rounding may take from its sum.
 _SUMS = 1e-12
 
@@ -76,7 +78,8 @@ def polish(
     Returns
     -------
     coef, intercept, objective
-        None where no bias satisfies the floors.
+        None where no bias satisfies the floors, or where scores are so large that rounding would
+        decide.
 
     Examples
     --------
@@ -90,6 +93,8 @@ def polish(
     """
     here, raw = weight > 0.0, rows @ coef
     y, c = signs[here], weight[here]
+    if np.abs(raw).max(initial=0.0) > _LARGEST:
+        return None
     asked = need > 0.0
     some = (class_sets(signs) if sets is None else sets)[asked][:, here]
     for share in (0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4):
@@ -119,7 +124,8 @@ def confirm(
     Returns
     -------
     coef, intercept, objective : arrays of shape (m, d), (m,) and (m,)
-        The objective is infinite where the floors do not hold or the bias is infinite.
+        The objective is infinite where the floors do not hold, the bias is infinite, or scores
+        are so large that rounding would decide.
 
     Examples
     --------
@@ -131,7 +137,7 @@ def confirm(
     """
     largest = np.maximum(raw.max(axis=1), -raw.min(axis=1))
     strict = (1.0 + _STRICT + 8.0 * np.finfo(float).eps * largest)[:, None]
-    known = np.isfinite(bias)
+    known = np.isfinite(bias) & (largest <= _LARGEST)
     coef, bias = strict * coef, strict[:, 0] * np.where(known, bias, 0.0)
     raw *= strict
     raw += bias[:, None]

@@ -20,7 +20,7 @@ from svmproba.solvers.constrained.local_search import AFRESH
 from svmproba.solvers.core.rows import signed_rows
 from svmproba.solvers.newton.lagrangian import State, clear, new_state
 from svmproba.solvers.newton.path import LEAST_WIDTH, Guide, solve_path
-from svmproba.solvers.problem import Problem, certify
+from svmproba.solvers.problem import ZERO, Problem, certify
 
 #: Relative gap of a solution. Rounds of penalties, and the slack at which a choice is made hard.
 _TOL, _ROUNDS, _NEARLY = 1e-3, 12, 1e-2
@@ -77,7 +77,8 @@ def _bound(work: _Work, bounds: Floats, point: Floats, alphas: Floats) -> float:
     )  # fmt: skip
     slack = np.maximum(1.0 - p.signs * scores[0, 0], 0.0)
     primal = 0.5 * coef @ coef + slack @ bounds
-    return float(primal * (1.0 - gap[0, 0])) if gap[0, 0] < 1.0 else 0.0
+    largest = max(primal, ZERO * (bounds @ np.abs(p.targets)))  # what the gap is relative to
+    return max(0.0, float(primal - gap[0, 0] * largest))
 
 
 def _choose(lead: Floats, sets: Bools, weight: Floats, need: Floats) -> Any:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from svmproba._types import Floats
-from svmproba.solvers.blocks import Collector, Ensemble
+from svmproba.solvers.blocks import Collector, Ensemble, polish_missed
 from svmproba.solvers.gpu.active_sets import Gram, Settled, newton_steps, settle
 from svmproba.solvers.gpu.ensemble import in_blocks, moved
 from svmproba.solvers.gpu.kernels import device_gram
@@ -59,7 +59,9 @@ def solve_gram(
         counted = torch.as_tensor(counts[part], device=device)
         base = counted.to(torch.float64)
         base = base if weight is None else base * weight
-        return _solve_block(gram, base, task.grid, task.tol, stop), counted
+        found = _solve_block(gram, base, task.grid, task.tol, stop)
+        _polish(task, found, base, stop)
+        return found, counted
 
     for part, (found, counted) in in_blocks(solve, n_bags, size):
         shape = (n_grid, len(counted), -1)
@@ -71,6 +73,20 @@ def solve_gram(
         if report is not None:
             report(len(counted))
     return members.join()
+
+
+def _polish(task: Task, found: Settled, base: Tensor, stop: Any) -> None:
+    """Improve on the CPU the few members that missed the tolerance."""
+    n_grid = len(task.grid)
+    parts = (found.intercept, found.beta, found.scores, found.gap)
+    of_bags = [part.view(n_grid, len(base), *part.shape[1:]).transpose(0, 1) for part in parts]
+    missed = torch.nonzero((of_bags[3] > task.tol).any(1))[:, 0]
+    if len(missed) == 0 or stop[0]:
+        return
+    bias, beta, scores, gap = (part[missed].cpu().numpy() for part in of_bags)
+    polish_missed(task, base[missed].cpu().numpy(), stop, bias, beta, scores, gap, beta)
+    for part, improved in zip(of_bags, (bias, beta, scores, gap), strict=True):
+        part[missed] = torch.from_numpy(improved).to(part)
 
 
 def _solve_block(gram: Gram, base: Tensor, grid: Floats, tol: float, stop: Any) -> Settled:

@@ -24,7 +24,7 @@ from svmproba.solvers.core.tables import as_array
 from svmproba.solvers.gpu.ensemble import PRODUCTS_SHARE, block_size, in_blocks, moved
 from svmproba.solvers.gpu.newton import Models, Results, Table, make_table, newton_steps
 from svmproba.solvers.gpu.torch_ops import Samples
-from svmproba.solvers.problem import tensor_gap
+from svmproba.solvers.problem import ZERO, tensor_gap
 from svmproba.solvers.runtime.devices import memory_budget
 
 #: Relative gaps of solutions on the way and of the last one.
@@ -180,7 +180,8 @@ def _solve_block(block: _Block, point: Tensor, gap: Tensor) -> _Best:
     models = nothing._replace(point=point, lack=lack, share=(lack > 0.0).to(C.dtype))
     hinge = (models.share * lack).mul_(block.mass[block.bag]).sum(1)
     plain = 0.5 * point[:, :-1].square().sum(1) + C * hinge
-    best.bound.copy_(torch.where(gap < 1.0, plain * (1.0 - gap), 0.0))
+    largest = plain.maximum(ZERO * C * block.mass.sum(1)[block.bag])  # what gaps are relative to
+    best.bound.copy_((plain - gap * largest).nan_to_num_(neginf=0.0).clamp_(min=0.0))
     convex = _is_convex(block)
     for k in range(_ROUNDS + 1):
         chosen = _note(block, models, best)
