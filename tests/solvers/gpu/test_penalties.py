@@ -274,10 +274,10 @@ def test_a_point_that_fails_is_polished(data, monkeypatch):
 def test_the_unit_of_the_columns_does_not_matter(scale):
     """Where the largest bounds on the device are too small, the CPU finds a point."""
     rows, signs = records(300, 4, 0)
+    weight, floors = np.ones(300), np.array([[0.6, 0.5, 0.0]])
     fit = fit_constrained(
-        rows * scale, signs, np.ones((1, 300), np.uint8), np.ones(1), FLOORS[3:5], device="torch"
+        rows * scale, signs, np.ones((1, 300), np.uint8), np.ones(1), floors, device="torch"
     )
-    assert (fit.status != NONE_FOUND).all()
-    scores = fit.coef[:, 0, 0] @ (scale * rows).T + fit.intercept[:, 0]
-    for floor, score in zip(FLOORS[3:5], scores, strict=True):
-        assert np.all(rates(score, signs, np.ones(300)) >= needed_mass(signs, np.ones(300), *floor))
+    assert fit.status[0, 0, 0] != NONE_FOUND
+    scores = scale * rows @ fit.coef[0, 0, 0] + fit.intercept[0, 0, 0]
+    assert np.all(rates(scores, signs, weight) >= needed_mass(signs, weight, *floors[0]))
