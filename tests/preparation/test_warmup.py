@@ -41,6 +41,9 @@ def test_fits_after_it_compile_nothing():
         svm.decide(X, fn_cost=3.0, fp_cost=1.0)
         svm.with_rate(tpr=0.9).predict(X)
     svmproba.BootstrapSVC(n_bootstraps=30, **fixed).fit(sp.csr_array(np.round(X)), y)
+    wide = sp.csr_array(sp.random(50, 450, 0.05, random_state=1))
+    with pytest.warns(UserWarning, match="in every bag|are alike"):
+        svmproba.BootstrapSVC(n_bootstraps=3, **fixed).fit(wide, y[:50])
     svmproba.ThresholdBootstrapSVC(0.8, n_bootstraps=30, **fixed).fit(X, y).predict(X)
     svmproba.BootstrapSVC(n_bootstraps=30, kernel="rbf", **fixed).fit(X, y).predict(X)
     svmproba.ConstrainedSVC(min_tpr=0.8, effort="fast").fit(X, y).predict(X)

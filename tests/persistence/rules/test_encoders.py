@@ -101,3 +101,12 @@ def test_rare_categories_that_lead_outside(name, data, path, forge):
     encoder = OneHotEncoder(min_frequency=40, sparse_output=False)
     forge_encoder(path, forge, data, encoder, change)
     refused(path, "_n_features_outs|has shape|mappings that differ")
+
+
+def test_a_parameter_without_a_default(data, path, forge):
+    def change(tree, arrays):
+        del tree["Pipeline"]["steps"]
+
+    save(make_pipeline(ProbabilitySVC("wahba", Cs=[1.0])).fit(*data), path)
+    forge(path, change)
+    refused(path, "is Pipeline without all its parameters")
