@@ -82,10 +82,12 @@ def test_goals_that_exclude_each_other():
         (Goal(confidence=0.0), "--confidence must be between 0 and 1; got 0"),
         (Goal(guarantee="oob"), "--guarantee needs the rate"),
         (Goal(tpr=0.9, confidence=1.0), "--confidence must be between 0 and 1"),
+        (Goal(tnr=1.0, guarantee="oob"), "--tnr must be above 0 and below 1 with --guarantee"),
+        (Goal(floors={"a": 0.0}, guarantee="split"), "--floor a must be above 0 and below 1"),
     ):
         with pytest.raises(InputError, match=message):
             goal.check()
-    for goal in (Goal(), Goal(tpr=0.0), Goal(tnr=1.0, guarantee="oob"), Goal(confidence=0.01)):
+    for goal in (Goal(), Goal(tpr=0.0), Goal(tnr=1.0), Goal(confidence=0.01)):
         goal.check()
 
 

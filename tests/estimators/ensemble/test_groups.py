@@ -18,6 +18,7 @@ from svmproba import (
     ThresholdBootstrapSVC,
     to_onnx,
 )
+from svmproba.evaluation import report_html
 from svmproba.links import AutoLink, _choose
 
 SMALL = {"Cs": [0.1, 1.0], "n_bootstraps": 40, "random_state": 0}
@@ -308,20 +309,28 @@ def test_a_subgroup_of_one_class(model):
     assert np.isnan(only.subgroup_rates_.fpr[1])
 
 
+def test_calibrated_probabilities_and_costs_know_no_subgroups(model):
+    calibrated = model.with_calibration("platt")
+    separate = calibrated.with_rate(tpr=0.9, by=BY, common_threshold=False)
+    P = calibrated.predict_proba(X)
+    np.testing.assert_array_equal(separate.predict_proba(X), P)
+    np.testing.assert_array_equal(separate.predict_proba(X, by=BY), P)
+    expected = calibrated.decide(X, fn_cost=3.0, fp_cost=1.0)
+    np.testing.assert_array_equal(separate.decide(X, fn_cost=3.0, fp_cost=1.0), expected)
+
+
 def test_labels_unseen_when_predicting(model):
     separate = model.with_rate(tpr=0.9, by=BY, common_threshold=False)
     with pytest.raises(ValueError, match=r"have a threshold, \['f', 'm'\], got 'x' too"):
         separate.predict(X, by=np.where(GROUPS == 3, "x", BY))
     with pytest.raises(ValueError, match="by must have no missing labels"):
         separate.predict(X, by=np.where(GROUPS == 3, None, BY))
-    for ask in (
-        separate.predict,
-        separate.predict_proba,
-        separate.decide,
-    ):
+    for ask in (separate.predict, separate.predict_proba):
         with pytest.raises(ValueError, match="by must give the subgroup of every sample"):
             ask(X)
     with pytest.raises(ValueError, match="one for each subgroup"):
         separate.vote_shares(X)
+    with pytest.raises(ValueError, match="one for each subgroup"):
+        report_html(separate, X, y, by=BY)
     with pytest.raises(ValueError, match="separate thresholds for subgroups cannot be exported"):
         to_onnx(separate)
