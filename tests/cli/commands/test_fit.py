@@ -183,6 +183,11 @@ def test_tables_that_nothing_can_be_learned_from(fit, tmp_path, content, message
         (["--tpr", "2"], "--tpr must be from 0 to 1; got 2"),
         (["--guarantee", "oob"], "--guarantee needs the rate"),
         (["--guarantee", "firm"], "--guarantee must be one of none, split, oob, jackknife+"),
+        (
+            ["--tpr", "0.8", "--by", "home", "--guarantee", "jackknife+"],
+            "--by goes with --guarantee none, oob or split; got jackknife+",
+        ),
+        (["--tpr", "1", "--guarantee", "oob"], "--tpr must be above 0 and below 1 with"),
         (["--calibration", "best"], "--calibration must be one of auto, none, platt"),
         (["--costs", "fn=1"], "--costs must give both fn and fp"),
         (["--decimal", "x"], "--decimal must be . or ,"),
