@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,12 +57,15 @@ def fit_constrained_members(
     signs = np.where(positive, 1.0, -1.0)
     masses = counts if weight is None else counts * weight
     by_floor: list[list[tuple[Any, ...]]] = [[] for _ in floors]
+    needs_plain = not floors.any(axis=1).all() or resolve_device(device) is not None
     feature_maps = []
     for _, feature_map, rows in family_rows(families, X, kernel, factored=True):
         feature_maps.append(feature_map)
-        shared: dict[str, Any] = {"n_jobs": n_jobs, "report": report}
-        fixed: dict[str, Any] = {"weight": weight, "tol": tol, "tally": tally, "device": device}
-        plain = fit_ensemble(rows, signs, counts, Cs, **fixed, **shared)
+        fit_plain = partial(
+            fit_ensemble, rows, signs, counts, Cs,
+            weight=weight, tol=tol, tally=tally, device=device, n_jobs=n_jobs,
+        )  # fmt: skip
+        plain = fit_plain(report=report) if needs_plain else None
         found = fit_constrained(
             rows,
             signs,
@@ -71,15 +75,20 @@ def fit_constrained_members(
             sets=sets,
             plain=plain,
             effort=effort,
+            n_jobs=n_jobs,
             seed=seed,
+            report=report if needs_plain else lambda n: report(2 * n),
             device=device,
-            **shared,
         )
+        if plain is None and np.isnan(found.intercept).any():
+            plain = fit_plain()
         for k, floor in enumerate(floors):
             replaced = np.isnan(found.intercept[k])
-            coef = np.where(replaced[..., np.newaxis], plain.coef, found.coef[k])
-            intercept = np.where(replaced, plain.intercept, found.intercept[k])
-            if not floor.any():
+            coef, intercept = found.coef[k], found.intercept[k]
+            if plain is not None:
+                coef = np.where(replaced[..., np.newaxis], plain.coef, coef)
+                intercept = np.where(replaced, plain.intercept, intercept)
+            if plain is not None and not floor.any():
                 gap, votes = plain.gap, (plain.summed, plain.stacked)
                 proven = np.zeros(gap.shape, dtype=bool)
             else:
