@@ -33,6 +33,15 @@ def test_a_column_that_is_the_label_is_found(task):
     assert any("told" in finding["text"] for finding in found)
 
 
+def test_labels_that_the_columns_do_not_tell(task):
+    y = np.random.default_rng(0).permutation(task.y)
+    noise = dataclasses.replace(task, y=y)
+    goal = Goal()
+    model = train(noise, goal, n_bootstraps=30, n_jobs=1, seed=3)
+    found = findings_of(model, noise, goal, figures(model, noise, goal))
+    assert any("than the base rate" in finding["text"] for finding in found)
+
+
 def test_what_was_asked_for_is_named(task):
     """A recall of 1 is reached by deciding positive for everybody."""
     goal = Goal(tpr=1.0)
