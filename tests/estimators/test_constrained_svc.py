@@ -376,6 +376,8 @@ def test_floors_share_the_confidence(data, rule):
         "min_tnr": pytest.approx(sample_floor(0.4, 40, 0.95, rule)),
     }
     assert model.floors_["min_tpr"] > sample_floor(0.5, 20, 0.9, rule)
+    alone = model.set_params(min_tnr=0.0).fit(X, y)
+    assert alone.floors_ == {"min_tpr": sample_floor(0.5, 20, 0.9, rule), "min_tnr": 0.0}
 
 
 def test_doubtful_bags_are_warned_of_as_without_floors(data):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -194,3 +196,75 @@ def test_bad_data():
 def test_an_estimator_that_is_no_classifier():
     with pytest.raises(TypeError, match=r"estimator must be a classifier, .* got StandardScaler"):
         RateGuarantee(StandardScaler(), tpr=0.6).fit([[0.0], [1.0]] * 20, [0, 1] * 20)
+
+
+class LogOdds(ClassifierMixin, BaseEstimator):
+    """Log odds of a forest, which are infinite where all trees agree; NaN for some samples."""
+
+    def __init__(self, nan=False):
+        self.nan = nan
+
+    def fit(self, X, y):
+        self.forest_ = RandomForestClassifier(20, random_state=0).fit(X, y)
+        self.classes_ = self.forest_.classes_
+        return self
+
+    def decision_function(self, X):
+        P = self.forest_.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            odds = np.log(P[:, 1] / P[:, 0])
+        return np.where(X[:, 0] > 0.5, np.nan, odds) if self.nan else odds
+
+
+@pytest.mark.parametrize("wish", [{"tpr": 0.9}, {"tnr": 0.9}])
+def test_infinite_scores_keep_their_order(wish):
+    """As probabilities do, which have the same order."""
+    X, y = make_classification(400, 5, random_state=0, class_sep=1.5)
+    odds = RateGuarantee(LogOdds(), random_state=0, **wish).fit(X, y)
+    forest = RateGuarantee(RandomForestClassifier(20, random_state=0), random_state=0, **wish)
+    assert odds.predict(X).tolist() == forest.fit(X, y).predict(X).tolist()
+    assert np.isfinite(odds.threshold_)
+    assert not np.isnan(odds.decision_function(X)).any()
+
+
+@pytest.mark.parametrize("cv", [None, 5, "prefit"])
+def test_samples_without_a_score_are_refused(cv):
+    X, y = make_classification(300, 5, random_state=0)
+    classifier = LogOdds(nan=True)
+    classifier = classifier.fit(X, y) if cv == "prefit" else classifier
+    with pytest.raises(ValueError, match="must score every sample, got NaN for"):
+        RateGuarantee(classifier, tpr=0.8, cv=cv).fit(X, y)
+
+
+class Given(ClassifierMixin, BaseEstimator):
+    """The only column is the score."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+
+def test_small_scores_have_a_threshold_among_them():
+    """Probabilities of 1e-12 are told apart, whatever the largest is."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    P = 10.0 ** (-12 + rng.normal(size=400) + y)
+    P[0], y[0] = 1.0, 1
+    model = RateGuarantee(FrozenEstimator(Given().fit(P[:, np.newaxis], y)), tpr=0.8)
+    model.fit(P[:, np.newaxis], y)
+    k = order_statistic(int(y.sum()), 0.8, 0.9)
+    assert model.threshold_ == np.nextafter(np.sort(P[y == 1])[k - 1], -np.inf)
+
+
+def test_folds_that_take_groups_apart_are_refused():
+    X, y = make_classification(200, 5, random_state=0)
+    groups = np.arange(200) // 4
+    for cv in (KFold(5, shuffle=True, random_state=0), list(KFold(7).split(X))):
+        model = RateGuarantee(LogisticRegression(), tpr=0.7, cv=cv)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scikit-learn's, that groups are ignored
+            with pytest.raises(ValueError, match="cv must keep the samples of a group together"):
+                model.fit(X, y, groups=groups)

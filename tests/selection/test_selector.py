@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from svmproba import RateFeatureSelector
+from svmproba.solvers.constrained.floors import sample_floor
 
 from .enumeration import cheapest, noisy
 
@@ -130,6 +131,15 @@ def test_confidence_raises_the_floors(table):
     assert selector.floors_["min_tpr"] > 0.8
     assert selector.rates_["tpr"] >= selector.floors_["min_tpr"]
     assert selector.rates_["tnr"] >= selector.floors_["min_tnr"] > 0.7
+
+
+def test_a_floor_of_0_is_met_anyway(table):
+    """It is not raised, and takes no share of the confidence."""
+    X, y = table
+    selector = RateFeatureSelector(0.8, 0.0, confidence=0.9, random_state=0).fit(X, y)
+    assert selector.floors_["min_tnr"] == 0.0
+    assert selector.floors_["min_tpr"] == sample_floor(0.8, int(y.sum()), 0.9)
+    assert selector.cost_ == 0
 
 
 def test_names_in_and_out():

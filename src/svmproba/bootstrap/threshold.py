@@ -110,12 +110,12 @@ def threshold_for_rate(
     return sign * min(sign * threshold, sign * neutral) if exceed else threshold
 
 
-def calibrated_curve(P: Floats, positive: Bools) -> RateCurve:
-    """Rates at 201 thresholds at most, just below probabilities evenly spaced by rank."""
+def calibrated_curve(P: Floats, positive: Bools, own: float = 0.5) -> RateCurve:
+    """Rates just below 201 probabilities at most, evenly spaced by rank, and `own`."""
     known = ~np.isnan(P)
     P, positive = P[known], positive[known]
     spaced = np.quantile(P, np.linspace(0, 1, MAX_THRESHOLDS), method="lower") if len(P) else P
-    thresholds = np.unique(np.nextafter(np.append(spaced, 0.5), -np.inf))
+    thresholds = np.unique(np.nextafter(np.append(spaced, own), -np.inf))
     rates = np.array(
         [rates_at_threshold(P, positive, threshold) for threshold in thresholds]
     ).reshape(-1, 2)

@@ -258,10 +258,14 @@ class ConstrainedSVC(ClassifierMixin, DocLinkMixin, BaseEstimator):
         floors += read_floors(self.floors, by, data.positive, data.present, data.n_given)
         if self.confidence is None:
             return floors
-        # Several floors at once: each may fail with its share of the probability.
-        confidence = 1 - (1 - self.confidence) / max(1, len(floors))
+        # Several floors at once: each may fail with its share of the probability. 0 always holds.
+        n_tested = sum(floor.share > 0.0 for floor in floors)
+        confidence = 1 - (1 - self.confidence) / max(1, n_tested)
         raised = []
         for floor in floors:
+            if floor.share == 0.0:
+                raised.append(floor)
+                continue
             n = round(float(weight[floor.members].sum()))
             try:
                 share = sample_floor(floor.share, n, confidence, self.confidence_rule)

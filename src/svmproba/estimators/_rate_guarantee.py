@@ -29,7 +29,14 @@ from svmproba.estimators.input.training_set import (
     encode_two_classes,
     place_of_interest,
 )
-from svmproba.estimators.shared.held_out import RESPONSES, fit_part, folds_of, hold_back, scores_of
+from svmproba.estimators.shared.held_out import (
+    RESPONSES,
+    fit_part,
+    folds_of,
+    hold_back,
+    refuse_unknown,
+    scores_of,
+)
 from svmproba.estimators.shared.texts import document_parameters
 
 
@@ -183,6 +190,7 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             check_is_fitted(self.estimator)
             self._settle(self.estimator)
             scores = self._scores(self.estimator_, X)
+            refuse_unknown(scores)
         else:
             classes, plus = encode_two_classes(labels, self.pos_label)
             positive = labels == classes[plus]
@@ -195,7 +203,8 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"y must hold the classes {self.classes_.tolist()!r}, got {unknown.tolist()!r} too."
             )
         positive = labels == self.pos_label_
-        found = decide_rate(scores, positive, target, codes, subgroups)
+        # One classifier's scores: those of the same sample do not differ by rounding.
+        found = decide_rate(scores, positive, target, codes, subgroups, clearance=0.0)
         self.threshold_ = None if found.separate else found.threshold
         self.subgroup_rates_ = found.rates
         judged = ~np.isnan(scores) & (positive == (target.sign > 0))
@@ -316,6 +325,7 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for fitted, held in scored:
             if len(held):
                 scores[held] = self._scores(fitted, take_rows(X, held))
+                refuse_unknown(scores[held])
         return scores
 
     def _scores(self, estimator: Any, X: Any) -> Floats:

@@ -94,6 +94,9 @@ def is_calibrated(model: Any) -> bool:
 
 def single_threshold(ensemble: Any) -> float | None:
     """Threshold of calibrated probabilities, or else of scores; None if it is not a single one."""
+    fitted = ensemble.ensemble_
+    if fitted.jackknife is not None or fitted.separate:
+        return None
     calibrated = is_calibrated(ensemble)
     threshold = ensemble.proba_threshold_ if calibrated else ensemble.threshold_
     # Costs set a threshold of the vote shares, which is no threshold of the scores.
@@ -115,6 +118,11 @@ def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
             scores, name = estimator.decision_function(X), "score of {}, less the largest other"
         return Levels(class_margin(scores, column), 0.0, name.format(label))
     own = label == own_label(estimator)
+    if is_ensemble(model) and (model.ensemble_.jackknife is not None or model.ensemble_.separate):
+        raise ValueError(
+            "There is no single threshold: that of guarantee='jackknife+' differs from sample to "
+            "sample, and with common_threshold=False each subgroup has its own."
+        )
     by_cost = getattr(model, "costs_", None) is not None
     if is_ensemble(model) and not is_calibrated(model) and not by_cost:
         values, threshold, name = _medians_of(model, rows_for_last_step(estimator, X))

@@ -160,7 +160,7 @@ class AutoLink(Link):
         s = self._standardised(s)
         candidates = list(_candidates(self._families(len(s)), varies))
         weights, self.brier_ = np.full(len(candidates), 1 / len(candidates)), np.nan
-        fold = _folds(s, plus, groups)
+        fold = folds_for(s, plus, groups)
         if fold is not None:
             P = _cross_fitted(candidates, s, plus, fold)
             weights = convex_weights(P, plus, _SHRINKAGE)
@@ -240,7 +240,7 @@ def convex_weights(P: Floats, positive: Bools, shrinkage: float) -> Floats:
     return np.asarray(w / w.sum())
 
 
-def _folds(s: Floats, plus: Bools, groups: NDArray[Any] | None) -> NDArray[np.int64] | None:
+def folds_for(s: Floats, plus: Bools, groups: NDArray[Any] | None) -> NDArray[np.int64] | None:
     """Fold (n,) of every sample; None if the samples outside some fold would lack a class."""
     samples = np.arange(len(plus)) if groups is None else groups
     n_folds = min(_FOLDS, *(len(np.unique(samples[label])) for label in (plus, ~plus)))

@@ -209,9 +209,12 @@ class RateFeatureSelector(SelectorMixin, DocLinkMixin, BaseEstimator):
         floors = [float(self.min_tpr), float(self.min_tnr)]
         if self.confidence is not None:
             sizes = int(positive.sum()), int((~positive).sum())
-            # Two floors at once: each may fail with its half of the probability.
-            each = (1.0 + self.confidence) / 2.0
-            floors = [sample_floor(f, n, each) for f, n in zip(floors, sizes, strict=True)]
+            # Two floors at once: each may fail with its half of the probability. 0 always holds.
+            each = 1.0 - (1.0 - self.confidence) / max(1, sum(f > 0.0 for f in floors))
+            floors = [
+                sample_floor(f, n, each) if f > 0.0 else 0.0
+                for f, n in zip(floors, sizes, strict=True)
+            ]
         return Problem(rows, positive, (floors[0], floors[1]), groups, costs, self.max_weight)
 
     def _keep(self, problem: Problem, found: Selection, flip: float) -> None:

@@ -211,6 +211,7 @@ def test_a_recall_of_one_of_two_classes_is_its_rate(iris):
         ({"recall": {1: 1.2}}, r"recall of class 1 must be a number in \[0, 1\], got 1.2"),
         ({"recall": {1: 0.9}, "per_theta": True}, "per_theta=True needs two classes"),
         ({"recall": {1: 0.9}, "guarantee": "jackknife+"}, "must be one of None, 'split', 'oob'"),
+        ({"recall": {1: 0.9, 2: 0.5}, "exceed": False}, "exceed=False needs one class"),
         ({"recall": {1: 0.9}, "guarantee": "split"}, "needs samples that had no part"),
         ({"recall": {1: 1.0}, "guarantee": "oob"}, "recall of class 1 must be above 0 and below"),
         ({"recall": {1: 0.9}, "confidence": 1.5}, "confidence must be .*, got 1.5"),

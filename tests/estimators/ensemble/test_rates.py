@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 from svmproba import CEBB1, BootstrapSVC, ThresholdBootstrapSVC
 from svmproba.bootstrap.guarantee import bag_scores, jackknife_plus, order_statistic
+from svmproba.estimators.ensemble.calibration import cross_fitted_proba
 
 SMALL = {"Cs": [0.05, 0.5, 5.0], "n_bootstraps": 60, "random_state": 0}
 
@@ -449,3 +450,33 @@ def test_what_a_fit_with_a_rate_is_given(data, guarantee, tune_on):
     ):
         with pytest.raises(ValueError, match=message):
             clone(model).fit(*bad)
+
+
+@pytest.mark.parametrize("calibration", ["stack", "auto"])
+def test_guarantees_rest_on_links_fitted_to_other_samples(calibration, data):
+    """Out of bag, a link of many scores looks better at the samples that it was fitted to."""
+    X, y = data
+    model = BootstrapSVC(
+        np.logspace(-3, 2, 4), kernel=["linear", "rbf"], n_bootstraps=40, random_state=0
+    ).fit(X, y)
+    one, many = model.with_calibration("platt"), model.with_calibration(calibration)
+    P = cross_fitted_proba(many.ensemble_, calibration)
+    again = cross_fitted_proba(many.ensemble_, calibration)
+    np.testing.assert_array_equal(P, again)
+    assert np.mean((P - y) ** 2) > np.mean((many.oob_proba_[:, 1] - y) ** 2)
+    sure = many.with_rate(tpr=0.8, guarantee="oob", exceed=False)
+    k = order_statistic(int(y.sum()), 0.8, 0.9)
+    assert sure.proba_threshold_ == pytest.approx(np.sort(P[y == 1])[k - 1], abs=1e-12)
+    own = one.with_rate(tpr=0.8, guarantee="oob", exceed=False)
+    expected = np.sort(one.oob_proba_[y == 1, 1])[k - 1]
+    assert own.proba_threshold_ == pytest.approx(expected, abs=1e-12)
+
+
+def test_groups_stay_together_where_links_are_cross_fitted(data):
+    """With every sample twice, the copies would tell the link their labels."""
+    X, y = data
+    groups = np.tile(np.arange(len(y)), 2)
+    model = BootstrapSVC([0.1, 1.0], n_bootstraps=40, calibration="stack", random_state=0)
+    model.fit(np.tile(X, (2, 1)), np.tile(y, 2), groups=groups)
+    P = cross_fitted_proba(model.ensemble_, "stack")
+    np.testing.assert_allclose(P[: len(y)], P[len(y) :], atol=1e-9)

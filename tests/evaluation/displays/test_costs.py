@@ -33,6 +33,14 @@ def test_the_curve_is_drawn(predicted):
         assert display.cost_at(threshold) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("y", [[0, 0, 1], [1, 1, 0], [0, 1, 0]])
+@pytest.mark.parametrize("costs", [{"fp_cost": 5}, {"fn_cost": 5}])
+def test_the_cheapest_threshold_costs_what_it_says(y, costs):
+    display = CostCurveDisplay.from_predictions(y, [1.0, 1.0, 0.0], **costs)
+    threshold, cost = display.cheapest
+    assert display.cost_at(threshold) == cost == display.curve.cost.min()
+
+
 def test_thresholds_are_marked(predicted):
     y, p = predicted
     display = CostCurveDisplay.from_predictions(y, p, fn_cost=4)

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 
+from svmproba import BootstrapSVC
 from svmproba.bootstrap.threshold import RateCurve
-from svmproba.evaluation import RateDisplay, class_mse, rate_curve
+from svmproba.evaluation import RateDisplay, ScoreHistogramDisplay, class_mse, rate_curve
 from svmproba.evaluation._classifiers import rate_curve_on
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
@@ -194,3 +196,41 @@ def test_bad_input_is_named(data, ensemble):
         RateDisplay.from_estimator(SVC().fit(X, y))
     with pytest.raises(ValueError, match="X and y must be given together"):
         RateDisplay.from_estimator(ensemble, X)
+
+
+@pytest.mark.parametrize("wish", [{"guarantee": "jackknife+"}, {"common_threshold": False}])
+def test_models_without_a_single_threshold(wish):
+    X, y = make_classification(300, 5, random_state=0)
+    by = {"by": X[:150, 0] > 0} if "common_threshold" in wish else {}
+    model = BootstrapSVC([0.1, 1.0], n_bootstraps=40, random_state=0).fit(X[:150], y[:150])
+    moved = model.with_rate(tpr=0.8, exceed=False, **by, **wish)
+    assert RateDisplay.from_estimator(moved, X[150:], y[150:]).threshold is None
+    with pytest.raises(ValueError, match="There is no single threshold"):
+        ScoreHistogramDisplay.from_estimator(moved, X[150:], y[150:])
+
+
+def test_a_probability_at_the_threshold_is_called():
+    X, y = make_classification(300, 5, random_state=0, flip_y=0.2)
+    X, new, y, y_new = X[:150], X[150:], y[:150], y[150:]
+    model = BootstrapSVC([0.1, 1.0], n_bootstraps=40, calibration="isotonic", random_state=0)
+    model.fit(X, y)
+    sure = model.with_rate(tpr=0.8, guarantee="split", confidence=0.8, X=new, y=y_new)
+    display = RateDisplay.from_estimator(sure, new, y_new)
+    called = sure.predict(new) == 1
+    assert display.value_at_threshold("tpr") == pytest.approx(called[y_new == 1].mean())
+    assert display.value_at_threshold("tnr") == pytest.approx(1 - called[y_new == 0].mean())
+
+
+def test_rates_of_a_class_are_those_at_its_threshold():
+    X, y = make_classification(
+        300, 6, n_informative=4, n_classes=4, n_clusters_per_class=1, class_sep=0.7, random_state=0
+    )
+    model = BootstrapSVC([0.1, 1.0], n_bootstraps=40, calibration="platt", random_state=0)
+    model = model.fit(X[:240], y[:240]).with_rate(recall={3: 0.95})
+    new, label = X[240:], y[240:] == 3
+    display = RateDisplay.from_estimator(model, new, y[240:], pos_label=3)
+    called = model.predict(new) == 3
+    assert display.value_at_threshold("tpr") == pytest.approx(called[label].mean())
+    assert display.value_at_threshold("tnr") == pytest.approx(1 - called[~label].mean())
+    of_training = RateDisplay.from_estimator(model, pos_label=3)
+    assert of_training.value_at_threshold("tpr") == pytest.approx(model.oob_recalls_[3])

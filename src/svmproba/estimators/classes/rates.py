@@ -322,7 +322,8 @@ def class_rate_curve(
     positive = judges.label == place
     moved = ensemble.factors if ensemble.is_calibrated else ensemble.shifts
     if ensemble.is_calibrated:
-        curve = calibrated_curve(levels_of(ensemble, judges, place, moved, n_jobs), positive)
+        levels = levels_of(ensemble, judges, place, moved, n_jobs)
+        curve = calibrated_curve(levels, positive, 1 / (1 + float(moved[place])))
         squares = (judges.proba[:, place] - positive) ** 2
         errors = [np.nanmean(squares[positive == side]) for side in (True, False)]
         constant = [np.full(len(curve.threshold), error) for error in errors]
@@ -334,6 +335,7 @@ def class_rate_curve(
     typical = levels_of(ensemble, _some(judges, some), place, moved, n_jobs)
     typical = typical[~np.isnan(typical)]
     thresholds = thresholds_among(typical, float(np.abs(typical).max(initial=0.0)))
+    thresholds = np.union1d(thresholds, -moved[place])
     fixed = (ensemble.members, judges.rows, ensemble.weights, place, moved)
     options: dict[str, Any] = {"counts": judges.counts, "positive": positive, "n_jobs": n_jobs}
     return rate_curve(thresholds, profile_class(*fixed, thresholds=thresholds, **options), positive)

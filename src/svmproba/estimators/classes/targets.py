@@ -59,6 +59,10 @@ def check_class_target(
         )
     if guarantee == "oob" and new_samples:
         raise ValueError("guarantee='oob' uses the training samples: leave out X and y.")
+    if not exceed and len(recall) > 1:
+        raise ValueError(
+            "exceed=False needs one class: with several, what one gives up may take from another."
+        )
     rates = {labels.index(label): float(rate) for label, rate in recall.items()}
     return ClassTarget(rates, exceed, guarantee, confidence)
 

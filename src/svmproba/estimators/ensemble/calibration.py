@@ -21,6 +21,7 @@ from svmproba.bootstrap.summaries.spread import (
 )
 from svmproba.bootstrap.summaries.votes import mix_shares
 from svmproba.links._choose import fit_link
+from svmproba.links._super_learner import folds_for
 from svmproba.solvers.kernels import Rows
 
 #: Out-of-bag scores from fewer bags than this are too rough to calibrate on.
@@ -46,6 +47,33 @@ def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> Fitte
     link = fit_oob_link(calibration, out_of_bag, ensemble.weights, families, n_bags)
     P = link_proba(link, ensemble.weights, scaled, ensemble.oob_spreads)
     return replace(plain, calibrator=link, oob_proba=P)
+
+
+def cross_fitted_proba(ensemble: FittedEnsemble, calibration: str) -> Floats:
+    """Out-of-bag probabilities (n,) by links that were fitted to the other samples, or groups.
+
+    A link of several scores has so many coefficients that at its own samples it looks better than
+    it is: a rate that is guaranteed must not rest on that.
+    """
+    scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
+    spreads, groups, positive = ensemble.oob_spreads, ensemble.groups, ensemble.positive
+    n_left_out = np.count_nonzero(ensemble.counts == 0, axis=0)
+    known = np.flatnonzero(~np.isnan(scaled).any(axis=0))
+    fold = folds_for(scaled[:, known], positive[known], None if groups is None else groups[known])
+    P = np.full(scaled.shape[1], np.nan)
+    for k in [] if fold is None else range(fold.max() + 1):
+        kept, held = known[fold != k], known[fold == k]
+        others = OutOfBag(
+            scaled[:, kept],
+            spreads[:, kept],
+            positive[kept],
+            n_left_out[kept],
+            None if groups is None else groups[kept],
+        )
+        families, n_bags = families_of(ensemble.members), len(ensemble.counts)
+        link = fit_oob_link(calibration, others, ensemble.weights, families, n_bags)
+        P[held] = link_proba(link, ensemble.weights, scaled[:, held], spreads[:, held])
+    return P
 
 
 class OutOfBag(NamedTuple):

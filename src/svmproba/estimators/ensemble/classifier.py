@@ -29,7 +29,7 @@ from svmproba.estimators.classes.targets import (
     rates_of_two,
     refuse_rates_of_two,
 )
-from svmproba.estimators.ensemble.calibration import with_calibration
+from svmproba.estimators.ensemble.calibration import cross_fitted_proba, with_calibration
 from svmproba.estimators.ensemble.contributions import EnsembleContributions
 from svmproba.estimators.ensemble.rates import (
     Target,
@@ -247,6 +247,9 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
     ) -> FittedEnsemble:
         """Ensemble at the threshold that the samples `X`, `y` set; None: out of bag."""
         levels, positive = self._levels_of(X, y, target.per_theta)
+        link = self.ensemble_.calibrator
+        if target.guarantee == "oob" and link is not None and link.reads != "mixed":
+            levels = cross_fitted_proba(self.ensemble_, str(self.calibration))
         n = len(positive)
         codes = self.ensemble_.groups if X is None else check_groups(groups, n)
         subgroups = subgroups_for(by, n, target.common)

@@ -14,6 +14,7 @@ from svmproba._types import Bools, Floats
 from svmproba.bootstrap.fitting.bags import draw_held_out, draw_held_out_groups
 from svmproba.estimators.input.samples import take_rows
 
+_LARGEST = np.finfo(np.float64).max / 4
 RESPONSES = ("auto", "predict_proba", "decision_function")
 
 
@@ -53,7 +54,12 @@ def folds_of(
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         seed = int(rng.integers(2**31))
         splitter = kind(splitter.get_n_splits(), shuffle=True, random_state=seed)
-    yield from splitter.split(np.zeros(len(positive)), positive, groups)
+    for kept, held in splitter.split(np.zeros(len(positive)), positive, groups):
+        if groups is not None and len(np.intersect1d(groups[kept], groups[held])):
+            raise ValueError(
+                f"cv must keep the samples of a group together, as GroupKFold does, got {cv!r}."
+            )
+        yield kept, held
 
 
 def scores_of(estimator: Any, X: Any, response: str, plus: int) -> Floats:
@@ -66,6 +72,15 @@ def scores_of(estimator: Any, X: Any, response: str, plus: int) -> Floats:
             f"not."
         )
     found = np.asarray(getattr(estimator, name)(X), dtype=np.float64)
+    # Infinite scores (log odds of a tree) keep their order, and a threshold below them is finite.
+    found = np.clip(found, -_LARGEST, _LARGEST)
     if found.ndim == 2:
         return found[:, plus]
     return found if plus else -found
+
+
+def refuse_unknown(scores: Floats) -> None:
+    """Refuse a classifier that has no score for some samples: no threshold holds for them."""
+    n = int(np.count_nonzero(np.isnan(scores)))
+    if n:
+        raise ValueError(f"estimator must score every sample, got NaN for {n} of {len(scores)}.")

@@ -79,8 +79,10 @@ class CostCurveDisplay:
     def cheapest(self) -> tuple[float, float]:
         """Cheapest threshold for these samples, the middle of its step, and its cost."""
         best = int(np.argmin(self.curve.cost))
-        ends = np.clip(np.concatenate([[0.0], self.curve.threshold]), 0.0, 1.0)
-        return float(ends[best : best + 2].mean()), float(self.curve.cost[best])
+        low, high = np.concatenate([[0.0], self.curve.threshold])[best : best + 2]
+        # Beyond probabilities of 1 nobody is called; that step has no middle within [0, 1].
+        middle = (low + min(high, 1.0)) / 2 if low < 1.0 else np.nextafter(1.0, 2.0)
+        return float(middle), float(self.curve.cost[best])
 
     def cost_at(self, threshold: float) -> float:
         """Mean cost if samples at or above the threshold are called positive."""

@@ -307,7 +307,10 @@ def _curve_of(
         return class_curve_on(model, rows_for_last_step(estimator, X), y, place)
     curve = model.rate_curve()
     if y is not None:
-        thresholds = np.union1d(curve.threshold, [] if threshold is None else threshold)
+        own = np.array([] if threshold is None else [threshold])
+        # A probability at the threshold is above the next smaller number.
+        own = np.nextafter(own, -np.inf) if is_calibrated(model) else own
+        thresholds = np.union1d(curve.threshold, own)
         return rate_curve_on(estimator, X, is_positive(y, label), thresholds)
     if threshold is not None and np.isfinite(model.oob_tpr_):
         return _with_threshold(curve, threshold, model.oob_tpr_, model.oob_tnr_)

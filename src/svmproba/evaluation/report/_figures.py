@@ -95,7 +95,7 @@ def _present(ensemble: Any, records: Records) -> dict[str, Any]:
         "precision": shares_with_limits(tp, tp + fp),
         "oob_tpr": ensemble.oob_tpr_,
         "oob_tnr": ensemble.oob_tnr_,
-        "threshold": single_threshold(ensemble) if ensemble.ensemble_.jackknife is None else None,
+        "threshold": single_threshold(ensemble),
         "proba_threshold": ensemble.proba_threshold_,
         "per_thousand": _thousand(np.array([tp, n_plus - tp, fp, n_minus - fp])),
     }
