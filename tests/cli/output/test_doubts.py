@@ -33,6 +33,7 @@ def test_a_column_that_is_the_label_is_found(task):
     assert any("told" in finding["text"] for finding in found)
 
 
+@pytest.mark.filterwarnings("ignore:The members give all samples the same score")
 def test_labels_that_the_columns_do_not_tell(task):
     y = np.random.default_rng(0).permutation(task.y)
     noise = dataclasses.replace(task, y=y)
