@@ -78,3 +78,19 @@ def test_leftovers_where_files_have_no_locks(tmp_path, monkeypatch):
         os.utime(leftover, (time.time() - age,) * 2)
     write_whole(tmp_path / "a.txt", b"")
     assert sorted(os.listdir(tmp_path)) == [".a.svmproba-young.txt", "a.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
+def test_a_file_that_is_replaced_keeps_its_rights(tmp_path):
+    """Models and scored tables hold data of persons."""
+    path = tmp_path / "private.csv"
+    write_whole(path, b"old")
+    path.chmod(0o600)
+    write_whole(path, b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o600)
+
+
+def test_a_long_ending(tmp_path):
+    path = tmp_path / ("x." + "b" * 250)
+    write_whole(path, b"x")
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -32,6 +33,9 @@ def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     _remove_leftovers(path)
     temporary, lock = _begin(path)
     try:
+        if os.name == "posix" and path.exists():  # who may read the old one may read the new one
+            with contextlib.suppress(OSError):
+                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
@@ -59,7 +63,7 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> None:
 
 def _around_token(path: Path) -> tuple[str, str]:
     """Begin and end of the names of temporary files."""
-    return f".{path.stem[:50]}.svmproba-", path.suffix
+    return f".{path.stem[:50]}.svmproba-", path.suffix[-50:]
 
 
 def _begin(path: Path) -> tuple[Path, int | None]:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -176,3 +177,40 @@ def test_standard_input_and_output_that_are_one_file(model, new_customers, tmp_p
                 assert b"are the same file" in running.stderr.read()
                 assert running.wait(120) == 2
     assert data.read_bytes() == new_customers.read_bytes()
+
+
+@no_sigint
+@pytest.mark.parametrize(
+    ("redirection", "code", "said"),
+    [
+        ("> /dev/full", 1, "No space left on device"),
+        (">&-", 0, "rows written to standard output"),
+        ("2>&- > {out}", 0, ""),
+        ("< /dev/null", 0, "rows written"),
+    ],
+)
+def test_streams_that_are_closed_or_full(model, new_customers, tmp_path, redirection, code, said):
+    if "/dev/full" in redirection and not os.path.exists("/dev/full"):
+        pytest.skip("no full device")
+    out = tmp_path / "out.csv"
+    command = shlex.join([*COMMAND, "predict", str(model), str(new_customers)])
+    done = subprocess.run(
+        f"{command} {redirection.format(out=shlex.quote(str(out)))}",
+        shell=True, env=ENVIRONMENT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    if "out" in redirection:
+        assert len(pd.read_csv(out)) == len(pd.read_csv(new_customers))
+
+
+@no_sigint
+def test_standard_input_that_is_closed(model):
+    command = shlex.join([*COMMAND, "predict", str(model), "-"])
+    done = subprocess.run(
+        f"{command} <&-", shell=True, env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2, "error: standard input is closed",
+    )  # fmt: skip

@@ -138,6 +138,8 @@ LABELS = {
     "category": (pd.Categorical(Y), 1),
     "text": (np.array(["no", "yes"])[Y], "yes"),
     "codes": (np.array(["01", "02"])[Y], "02"),
+    "dashes": (np.array(["--5", "3"])[Y], "3"),
+    "digits": (np.array(["9" * 5000, "1"])[Y], "9" * 5000),
     "large": (np.array(["99999999999999999999", "1"])[Y], "99999999999999999999"),
 }
 

@@ -71,3 +71,11 @@ def test_the_command_says_where_and_how_long(tmp_path):
     wrong = testing.CliRunner().invoke(make_app(), ["warmup", "lineal"])
     assert wrong.exit_code == 2
     assert "'lineal'" in wrong.stderr
+
+
+@pytest.mark.skipif(DISABLED, reason="nothing is compiled")
+@pytest.mark.parametrize("part", PARTS)
+def test_random_numbers_stay_as_they_were(part):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    svmproba.warmup([part])
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002

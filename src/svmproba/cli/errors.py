@@ -88,6 +88,9 @@ def conduct(
     work: Callable[[Messages], Outcome], *, as_json: bool = False, debug: bool = False
 ) -> int:
     """Run ``work(messages)`` and return the exit code; errors become one line, unless `debug`."""
+    for name in ("stdout", "stderr"):  # None where the shell has closed them
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     messages = Messages(as_json)
     with contextlib.suppress(AttributeError):  # not a stream of the interpreter
         # Windows gives pipes and files an old encoding; as standard error does already.
@@ -111,10 +114,13 @@ def conduct(
             print(to_json({**outcome.result, "warnings": messages.warnings}))
         sys.stdout.flush()
     except OSError as error:
-        if not is_broken_pipe(error):
+        if debug and not is_broken_pipe(error):
             raise
         silence_standard_output()
-        return BROKEN_PIPE
+        if is_broken_pipe(error):
+            return BROKEN_PIPE
+        messages.note(f"error: standard output: {error.strerror or error}")
+        return FAILED
     return outcome.code
 
 

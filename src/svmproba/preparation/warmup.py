@@ -109,8 +109,8 @@ def _fit_linear() -> None:
     for noise in (0.05, 2.0):  # exact paths, Newton steps
         X, y = _table(120, noise)
         BootstrapSVC(n_bootstraps=_MANY, n_jobs=1, random_state=0).fit(X, y).predict_proba(X)
-    WeightedProbabilitySVC(Cs=1.0, cv=2).fit(X, y)
-    ProbabilitySVC().fit(X, y).predict_proba(X)
+    WeightedProbabilitySVC(Cs=1.0, cv=2, random_state=0).fit(X, y)
+    ProbabilitySVC(random_state=0).fit(X, y).predict_proba(X)
 
 
 def _fit_sparse() -> None:
@@ -126,19 +126,19 @@ def _fit_kernel() -> None:
     for n_bags in (_FEW, _MANY):  # working sets, SMO
         svm = BootstrapSVC(kernel="rbf", n_bootstraps=n_bags, n_jobs=1, random_state=0)
         svm.fit(X, y).predict_proba(X)
-    PosteriorProbabilitySVC(kernel="rbf").fit(X, y)
+    PosteriorProbabilitySVC(kernel="rbf", random_state=0).fit(X, y)
 
 
 def _fit_constrained() -> None:
     X, y = _table(40, 0.7)
-    ConstrainedSVC(min_tpr=0.9, effort="fast", bound="bb").fit(X, y)
+    ConstrainedSVC(min_tpr=0.9, effort="fast", bound="bb", random_state=0).fit(X, y)
     cebb2 = ConstrainedBootstrapSVC(0.9, effort="fast", Cs=[1.0], n_bootstraps=1, n_jobs=1)
     cebb2.set_params(random_state=0).fit(X, y)
 
 
 def _select() -> None:
     X, y = _table(60, 0.7)
-    RateFeatureSelector(min_tpr=0.6, min_tnr=0.6).fit(X, y)
+    RateFeatureSelector(min_tpr=0.6, min_tnr=0.6, random_state=0).fit(X, y)
 
 
 #: What can be compiled, and the fits that need it.

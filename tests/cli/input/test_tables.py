@@ -250,3 +250,14 @@ def test_long_texts_are_shortened_to_a_width(text, shown):
 )
 def test_only_the_first_line_of_an_error_is_said(error, said):
     assert tables.first_line(error) == said
+
+
+def test_a_header_longer_than_a_block(tmp_path):
+    names = [f"gene_with_a_long_identifier_{k:06d}" for k in range(32_000)]
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join([*names, "t"]) + "\n" + ",".join(["1"] * 32_000 + ["yes"]) + "\n")
+    assert path.stat().st_size > 2**20
+    with open_table(path, Reading()) as table:
+        assert table.columns[-1] == "t"
+        (chunk,) = table.chunks(["t"])
+    assert chunk.batch.column("t").to_pylist() == ["yes"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
@@ -151,3 +151,34 @@ def test_numbers_as_categories(assert_equal):
     encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     model = make_pipeline(encode, BootstrapSVC(**SMALL)).fit(rows, rows[:, 0] > RNG.random(200))
     assert_equal(model, np.vstack([rows, [[7.0, 0.0]]]))
+
+
+def test_a_missing_number_as_a_category(assert_equal):
+    codes = np.where(RNG.random(len(X)) < 0.2, np.nan, np.round(X[:, 0]).clip(-1, 1))
+    table = np.column_stack([X[:, 1:3], codes])
+    steps = make_column_transformer((StandardScaler(), [0, 1]), (OneHotEncoder(), [2]))
+    model = make_pipeline(steps, BootstrapSVC(calibration="platt", **SMALL)).fit(table, y)
+    other = table.copy()
+    other[:, 2] = np.where(np.isnan(codes), 0.0, np.nan)
+    assert not np.allclose(model.predict_proba(table), model.predict_proba(other))
+    for rows in (table, other):
+        assert_equal(model, rows)
+
+
+@pytest.mark.skipif(not hasattr(MaxAbsScaler(), "clip"), reason="clip came with scikit-learn 1.9")
+def test_values_beyond_the_largest_are_clipped(assert_equal):
+    model = make_pipeline(MaxAbsScaler(clip=True), BootstrapSVC(calibration="platt", **SMALL))
+    assert_equal(model.fit(X, y), 3.0 * NEW)
+
+
+def test_weights_of_transformers_are_refused():
+    steps = ColumnTransformer([("a", StandardScaler(), [0, 1])], transformer_weights={"a": 5.0})
+    model = make_pipeline(steps, BootstrapSVC(**SMALL)).fit(X, y)
+    with pytest.raises(ValueError, match="transformer_weights cannot be exported"):
+        to_onnx(model)
+
+
+def test_labels_of_64_bits_are_refused():
+    model = BootstrapSVC(**SMALL).fit(X, y.astype(np.uint64) + np.uint64(2**63))
+    with pytest.raises(ValueError, match="the label 9223372036854775809 has more than 63 bits"):
+        to_onnx(model)

@@ -249,3 +249,18 @@ def test_an_error_in_a_task_is_raised_at_once():
     with pytest.raises(ZeroDivisionError):
         list(run_tasks(fail, Parcel(None, str, str), [1], 1))
     assert calls == [1]
+
+
+def test_joblib_that_gives_no_results_one_by_one(tmp_path):
+    """As its backend "multiprocessing"."""
+    code = """
+import joblib, numpy as np
+from svmproba import BootstrapSVC
+X = np.random.default_rng(0).normal(size=(60, 3))
+y = (X[:, 0] > 0).astype(int)
+make = lambda: BootstrapSVC([1.0], n_bootstraps=30, random_state=0, n_jobs=2)
+known = make().fit(X, y).member_coef_
+with joblib.parallel_config("multiprocessing", n_jobs=2):
+    np.testing.assert_array_equal(make().fit(X, y).member_coef_, known)
+"""
+    run(code, tmp_path)

@@ -26,6 +26,17 @@ def read_block(file: Any) -> bytes:
     return b"".join(pieces)
 
 
+def first_lines(blocks: Iterator[bytes]) -> tuple[bytes, bytes]:
+    """Join blocks until a line ends, for the header may be long; gives also what ends lines."""
+    first = next(blocks)
+    while not (b"\n" in first or b"\r" in first) and len(first) < LONGEST_RECORD:
+        more = next(blocks, b"")
+        if not more:
+            break
+        first += more
+    return first, b"\n" if b"\n" in first else b"\r"
+
+
 class Decoded:
     """UTF-8 from text of any encoding; an error names the line of the wrong byte."""
 
@@ -111,15 +122,30 @@ class Lines(NamedTuple):
         if self.block is None:
             return self.first + k
         # The csv module of Python tells lines; Arrow's, which reads the records, does not.
-        text = io.StringIO(self.block.decode("utf-8", errors="replace"), newline="")
-        reader, n_found, before = csv.reader(text, delimiter=self.separator), 0, 0
-        usual = csv.field_size_limit(LONGEST_RECORD)
-        try:
-            for cells in reader:
-                if cells and n_found == k:
-                    break
-                n_found += bool(cells)
-                before = reader.line_num
-        finally:
-            csv.field_size_limit(usual)
-        return self.first + before
+        found = records_of(self.block, self.separator)
+        return self.first + next((one.before for one in found if one.place == k), 0)
+
+
+class Record(NamedTuple):
+    """A record of a block that is not blank."""
+
+    place: int  # from 0
+    before: int  # lines before it
+    n_cells: int
+    text: str
+
+
+def records_of(block: bytes, separator: str) -> Iterator[Record]:
+    """Read records one after the other; slow."""
+    lines = list(io.StringIO(block.decode("utf-8", errors="replace"), newline=""))
+    reader, place, before = csv.reader(lines, delimiter=separator), 0, 0
+    usual = csv.field_size_limit(LONGEST_RECORD)
+    try:
+        for cells in reader:
+            if cells:
+                text = "".join(lines[before : reader.line_num]).rstrip("\r\n")
+                yield Record(place, before, len(cells), text)
+                place += 1
+            before = reader.line_num
+    finally:
+        csv.field_size_limit(usual)

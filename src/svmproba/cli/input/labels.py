@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -82,8 +83,7 @@ def read_labels(whole: WholeTable, target: str, messages: Messages, positive: st
 
 def is_whole_number(name: str) -> bool:
     """Whether a label is a number as it is written, of at most 64 bits."""
-    whole = name.lstrip("-").isdecimal() and str(int(name)) == name
-    return whole and abs(int(name)) < 2**63
+    return bool(re.fullmatch(r"0|-?[1-9][0-9]{0,18}", name)) and abs(int(name)) < 2**63
 
 
 def warn_of_missing(whole: WholeTable, target: str, present: Bools, messages: Messages) -> None:

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from svmproba.cli.errors import InputError
-from svmproba.cli.input.csv_blocks import Decoded, Lines, read_block, whole_records
+from svmproba.cli.input.csv_blocks import (
+    Decoded,
+    Lines,
+    first_lines,
+    read_block,
+    records_of,
+    whole_records,
+)
 from svmproba.cli.input.csv_text import (
     check_looks_like_text,
     check_names,
@@ -84,6 +91,8 @@ def open_table(source: str, reading: Reading | None = None) -> TableFile:
     """Open CSV, ``.csv.gz`` or Parquet, or ``-``, CSV on standard input; read the names."""
     reading = reading or Reading()
     if source == STANDARD:
+        if sys.stdin is None:
+            raise InputError("standard input is closed")
         return CsvTable("standard input", sys.stdin.buffer, reading)
     path = Path(source)
     try:
@@ -126,11 +135,10 @@ class CsvTable(TableFile):
         check_looks_like_text(self.name, head, reading.encoding)
         decoded = Decoded(self.name, content, encoding_of(head, reading.encoding))
         self._blocks = decoded.blocks(head)
-        first = next(self._blocks)
+        first, self._newline = first_lines(self._blocks)
         text = first.decode(errors="ignore")
         said, text, n_skipped = separator_line(text)
         self.separator = reading.separator or said or guess_separator(text)
-        self._newline = b"\n" if b"\n" in first else b"\r"
         header = split_header(self.name, text, self.separator, reading.header)
         self.columns = header.columns
         begin = n_skipped + header.n_bytes
@@ -165,17 +173,13 @@ class CsvTable(TableFile):
 
         if not block.strip(b"\r\n"):
             return None
-        bad: list[Any] = []
-
-        def note(record: Any) -> str:
-            bad.append(record)
-            return "error"
-
+        # Arrow's own memory, and no function of ours: a thread of Arrow may let go of what it was
+        # given when Python has already ended, which ends the process with an abort.
+        content = pa.allocate_buffer(len(block))
+        memoryview(content).cast("B")[:] = block
         size = max(len(block), 1 << 10)
         read = arrow_csv.ReadOptions(column_names=self.columns, use_threads=False, block_size=size)
-        parse = arrow_csv.ParseOptions(
-            delimiter=self.separator, newlines_in_values=True, invalid_row_handler=note
-        )
+        parse = arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
         convert = arrow_csv.ConvertOptions(
             column_types={name: pa.string() for name in self.columns},
             include_columns=wanted,
@@ -186,15 +190,16 @@ class CsvTable(TableFile):
         )
         try:
             # Not `read_csv`: its signal handlers would lose a Ctrl-C that comes while it ends.
-            with arrow_csv.open_csv(pa.BufferReader(block), read, parse, convert) as reader:
+            with arrow_csv.open_csv(pa.BufferReader(content), read, parse, convert) as reader:
                 table = reader.read_all()
         except pa.ArrowInvalid as error:
-            if not bad:
+            expected, records = len(self.columns), records_of(block, self.separator)
+            bad = next((one for one in records if one.n_cells != expected), None)
+            if bad is None:
                 raise InputError(f"{self.name}, after row {row - 1}: {error}") from error
-            k, expected = bad[0].number - 1, bad[0].expected_columns
-            where = Chunk(row, None, Lines(line, block, self.separator)).place(row + k)
-            has = f"{bad[0].actual_columns} cells where the header has {expected}"
-            said = shorten(bad[0].text)
+            where = f"row {row + bad.place} (line {line + bad.before})"
+            has = f"{bad.n_cells} cells where the header has {expected}"
+            said = shorten(bad.text)
             raise InputError(f"{self.name}, {where}: it has {has}: {said!r}") from error
         return table.combine_chunks().to_batches()[0] if table.num_rows else None
 

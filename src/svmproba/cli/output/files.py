@@ -77,7 +77,7 @@ def _is_same_file(out: str, source: str) -> bool:
     try:
         a = os.fstat(sys.stdout.fileno()) if out == STANDARD else os.stat(out)
         b = os.fstat(sys.stdin.fileno()) if source == STANDARD else os.stat(source)
-    except (OSError, ValueError):  # one of them is not there, or no file
+    except (AttributeError, OSError, ValueError):  # one of them is not there, or no file
         return False
     return stat.S_ISREG(a.st_mode) and os.path.samestat(a, b)
 

@@ -192,6 +192,8 @@ def _close(graph: Graph, final: Any, P: str) -> str:
 def _class_constant(graph: Graph, classes: NDArray[Any]) -> str:
     if classes.dtype.kind in "UO" and all(isinstance(label, str) for label in classes):
         return graph.texts(classes)
+    if classes.dtype.kind == "u" and classes.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"the label {classes.max()} has more than 63 bits, too many for ONNX.")
     if classes.dtype.kind in "iu":
         return graph.constant(classes, np.int64)
     if classes.dtype.kind in "bf":

@@ -138,6 +138,8 @@ def _pipeline(graph: Graph, step: Pipeline, table: Table) -> Table:
 
 
 def _column_transformer(graph: Graph, step: ColumnTransformer, table: Table) -> Table:
+    if step.transformer_weights:
+        raise ValueError("ColumnTransformer with transformer_weights cannot be exported to ONNX.")
     parts = [
         step_graph(graph, part, table.take(graph, chosen)).numbers(graph)
         for part, chosen in _branches(step)
@@ -156,6 +158,13 @@ def _shift(name_of_centre: str, name_of_scale: str) -> Callable[[Graph, Any, Tab
         return Table(rows)
 
     return build
+
+
+def _max_abs(graph: Graph, step: MaxAbsScaler, table: Table) -> Table:
+    rows = graph.add("Div", table.numbers(graph), step.scale_)
+    if getattr(step, "clip", False):  # since scikit-learn 1.9
+        rows = graph.add("Clip", rows, -1.0, 1.0)
+    return Table(rows)
 
 
 def _min_max(graph: Graph, step: MinMaxScaler, table: Table) -> Table:
@@ -221,7 +230,13 @@ def _one_hot(graph: Graph, step: OneHotEncoder, table: Table) -> Table:
                 )
             hits = graph.add("Equal", column.columns[0], graph.texts([list(known)]))
         else:
-            hits = graph.add("Equal", column.numbers(graph), np.asarray(known, dtype=np.float64))
+            values = np.asarray(known, dtype=np.float64)
+            rows = column.numbers(graph)
+            hits = graph.add("Equal", rows, values)
+            if np.isnan(values).any():  # nothing equals it
+                its_place = graph.constant(np.isnan(values), np.bool_)
+                missing = graph.add("And", graph.add("IsNaN", rows), its_place)
+                hits = graph.add("Or", hits, missing)
         parts.append(graph.cast(hits, np.float64))
     return Table(graph.add("Concat", *parts, axis=1))
 
@@ -230,7 +245,7 @@ _GRAPHS: dict[type, Callable[[Graph, Any, Table], Table]] = {
     CategoryWords: lambda graph, step, table: table,  # the inputs are words already
     ColumnTransformer: _column_transformer,
     FunctionTransformer: _function,
-    MaxAbsScaler: _shift("", "scale_"),
+    MaxAbsScaler: _max_abs,
     MinMaxScaler: _min_max,
     OneHotEncoder: _one_hot,
     Pipeline: _pipeline,

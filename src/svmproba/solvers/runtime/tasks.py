@@ -132,7 +132,9 @@ def _by_joblib(
 ) -> Iterator[tuple[int, Result]]:
     """Yield places and results from joblib's workers, or from this process if there is one job."""
     calls = (delayed(_run)(task, parcel, place, piece) for place, piece in pieces)
-    return Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(calls)
+    at_once = getattr(_backend(), "supports_return_generator", True)
+    kind = "generator_unordered" if at_once else "list"  # multiprocessing
+    return iter(Parallel(n_jobs=n_jobs, prefer="threads", return_as=kind)(calls))
 
 
 def _by_dask(
