@@ -1,3 +1,6 @@
+import itertools
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from svmproba.paper.tables import read_table
+from svmproba.preparation import folds
 from svmproba.preparation.folds import out_of_fold, split_parts
 from svmproba.preparation.performance import summarise
 from svmproba.preparation.preprocessing import make_preprocessor
@@ -109,3 +113,10 @@ def test_the_tenth_is_not_stratified_and_rivals_have_folds():
 def test_unknown_protocol():
     with pytest.raises(ValueError, match="protocol must be one of fair, paper, got 'kind'"):
         split_parts("kind", np.zeros(20), bootstrap=True)
+
+
+def test_seconds_are_those_of_fits_and_readings(monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(folds, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    X, y = pd.DataFrame({"a": np.arange(20.0)}), np.arange(20) % 2
+    assert out_of_fold(LogisticRegression(), X, y, n_folds=4).seconds == {"proba": 2 * 4}
