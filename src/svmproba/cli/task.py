@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from svmproba._types import Bools
 from svmproba.bootstrap.fitting.bags import draw_held_out, draw_held_out_groups
 from svmproba.cli.errors import InputError, Messages, visible
-from svmproba.cli.input.cells import to_words
+from svmproba.cli.input.cells import refuse_nested, to_words
 from svmproba.cli.input.columns import plan_columns
 from svmproba.cli.input.frames import frame_of
 from svmproba.cli.input.labels import (
@@ -165,6 +165,7 @@ def read_labelled(
     used = [column["name"] for column in about["columns"] if column["role"] != DROPPED]
     check_needed([*used, target], table)
     whole = read_whole(table, list(dict.fromkeys([*used, target, *([by] if by else [])])))
+    refuse_nested(target, whole.table.column(target).type)
     words = to_words(whole.table.column(target))
     known = {str(label): label for label in about["classes"]}
     foreign = [word for word in pc.unique(words.drop_null()).to_pylist() if word not in known]

@@ -179,10 +179,9 @@ def _head(model: Any, about: Any) -> bytes:
         "about": about,
     }
     try:
-        text = json.dumps(head, ensure_ascii=False, indent=1)
-    except (TypeError, ValueError) as error:
+        return json.dumps(head, ensure_ascii=False, indent=1).encode()
+    except (TypeError, ValueError) as error:  # letters that UTF-8 lacks, too
         raise TypeError(f"about must be JSON-serialisable: {error}.") from error
-    return text.encode()
 
 
 def _npy(array: Any) -> bytes:

@@ -358,3 +358,27 @@ def test_no_command_shows_the_commands(invoke):
     assert "Usage" in said
     assert "reproduce" in said
     assert "Missing command" not in said
+
+
+def test_nested_columns_are_named(fit, invoke, tmp_path):
+    n = 60
+    x = np.random.default_rng(0).normal(size=n)
+    y = np.where(x > 0, "yes", "no")
+    lists, plain = tmp_path / "lists.parquet", tmp_path / "plain.parquet"
+    pd.DataFrame({"a": [[value] for value in x], "b": x, "t": y}).to_parquet(lists)
+    pd.DataFrame({"a": x, "b": x, "t": y}).to_parquet(plain)
+    done = fit(lists, tmp_path / "m.svmproba", target="a")
+    assert (done.exit_code, "column 'a' holds list<" in done.stderr) == (2, True)
+    assert fit(plain, tmp_path / "m.svmproba", target="t").exit_code == 0
+    done = invoke("predict", tmp_path / "m.svmproba", lists)
+    assert (done.exit_code, "column 'a' holds list<" in done.stderr) == (2, True)
+
+
+def test_views_of_strings_are_strings(fit, tmp_path):
+    words = pa.array(["u", "v", "w"] * 30)
+    view = pa.table({"c": words.cast(pa.string_view()), "x": np.arange(90.0) % 7})
+    view = view.append_column("t", pa.array(["no", "yes"] * 45))
+    pq.write_table(view, tmp_path / "t.parquet")
+    done = fit(tmp_path / "t.parquet", tmp_path / "m.svmproba", target="t")
+    assert done.exit_code == 0, done.stderr
+    assert "3 categories" in done.stderr

@@ -182,3 +182,12 @@ def test_labels_of_64_bits_are_refused():
     model = BootstrapSVC(**SMALL).fit(X, y.astype(np.uint64) + np.uint64(2**63))
     with pytest.raises(ValueError, match="the label 9223372036854775809 has more than 63 bits"):
         to_onnx(model)
+
+
+@pytest.mark.parametrize("name", ["", "/constant_0"])
+def test_names_that_onnx_cannot_take(name):
+    table = mixed_table(60)[["town"]].fillna("none").rename(columns={"town": name})
+    steps = make_column_transformer((OneHotEncoder(sparse_output=False), [name]))
+    model = make_pipeline(steps, BootstrapSVC(**SMALL)).fit(table, np.arange(60) % 2)
+    with pytest.raises(ValueError, match="has a name that ONNX cannot take"):
+        to_onnx(model)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from svmproba._types import Bools, Floats
 from svmproba._words import MISSING, SAME_WORDS
+from svmproba.cli.errors import InputError
 from svmproba.cli.input.numerals import NumberFormat, best_formats
 from svmproba.cli.input.tables import Reading
 
@@ -96,6 +97,12 @@ def _parse(strings: Any, written: NumberFormat, booleans: bool) -> Floats:
         for word, number in (("true", "1"), ("false", "0")):
             words = pc.replace_substring_regex(words, f"^(?i:{word})$", number)
     return np.array(written.plain(words).cast(pa.float64()).to_numpy(zero_copy_only=False))
+
+
+def refuse_nested(name: str, kind: Any) -> None:
+    """Refuse a column whose cells are lists, records or bytes."""
+    if looks_nested(kind):
+        raise InputError(f"column {name!r} holds {kind}, which is neither numbers nor words")
 
 
 def to_words(column: Any) -> Any:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from svmproba._types import Bools, Floats
 from svmproba.cli.errors import InputError
-from svmproba.cli.input.cells import to_numbers, to_words
+from svmproba.cli.input.cells import refuse_nested, to_numbers, to_words
 from svmproba.cli.input.roles import NUMERIC, Column
 
 #: Larger numbers are refused: their squares, and sums of these, must be finite.
@@ -30,6 +30,7 @@ def frame_of(
     made: dict[str, Any] = {}
     for column in columns:
         name, cells = column.name, table.column(column.name)
+        refuse_nested(name, cells.type)
         if column.role == NUMERIC:
             numbers = to_numbers(cells, column.format)
             if numbers.bad.any():

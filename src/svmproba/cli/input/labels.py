@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from svmproba._types import Bools, Ints
 from svmproba.cli.errors import InputError, Messages
-from svmproba.cli.input.cells import to_words
+from svmproba.cli.input.cells import refuse_nested, to_words
 from svmproba.cli.input.tables import WholeTable, shorten
 
 #: Classes that a message lists.
@@ -56,6 +56,7 @@ def read_words(whole: WholeTable, name: str, option: str, rows: NDArray[np.intp]
 
 def read_labels(whole: WholeTable, target: str, messages: Messages, positive: str | None) -> Labels:
     """Read the labels of two classes or more."""
+    refuse_nested(target, whole.table.column(target).type)
     words = to_words(whole.table.column(target))
     present = np.asarray(pc.is_valid(words).to_numpy(zero_copy_only=False))
     counts = {

@@ -236,7 +236,7 @@ class ParquetTable(TableFile):
         try:
             for batch in self._file.iter_batches(CHUNK_ROWS, columns=wanted):
                 first, self.position = self.position + 1, self.position + batch.num_rows
-                yield Chunk(first, batch)
+                yield Chunk(first, without_views(batch))
         except (pa.ArrowInvalid, OSError) as error:
             after = f"{self.name} cannot be read after row {self.position}"
             raise InputError(f"{after}: {first_line(error)}") from error
@@ -247,7 +247,20 @@ class ParquetTable(TableFile):
 
     def type_of(self, column: str) -> Any:
         """Type that the file gives; see `TableFile`."""
-        return self._file.schema_arrow.field(column).type
+        import pyarrow as pa
+
+        kind = self._file.schema_arrow.field(column).type
+        return pa.string() if pa.types.is_string_view(kind) else kind
+
+
+def without_views(batch: Any) -> Any:
+    """Strings instead of views of strings, with which parts of Arrow can do nothing yet."""
+    import pyarrow as pa
+
+    for k, field in enumerate(batch.schema):
+        if pa.types.is_string_view(field.type):
+            batch = batch.set_column(k, field.name, batch.column(k).cast(pa.string()))
+    return batch
 
 
 class WholeTable(NamedTuple):

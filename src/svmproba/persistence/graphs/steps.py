@@ -63,6 +63,9 @@ def open_inputs(graph: Graph, steps: list[Any], kind: type) -> tuple[list[Any], 
     taken = {"label", "probabilities"} & set(names)
     if taken:
         raise ValueError(f"column {min(taken)!r} has the name of an output: rename it.")
+    bad = [name for name in names if not name or name.startswith("/")]
+    if bad:
+        raise ValueError(f"column {bad[0]!r} has a name that ONNX cannot take: rename it.")
     used = _used_columns(first)
     inputs = [
         helper.make_tensor_value_info(
