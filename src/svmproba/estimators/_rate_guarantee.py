@@ -72,7 +72,8 @@ class RateGuarantee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         `estimator` is fitted, and the samples given to `fit` must not be those it was fitted to.
         Otherwise by cross-fitting: every sample is scored by a classifier that was fitted to the
         other folds, and the one in use is fitted to all samples. The guarantee is then approximate,
-        since the scores are not those of the classifier in use.
+        since the scores are not those of the classifier in use. With groups, a splitter must keep
+        them together; folds of a number do.
     calibration_size : float, default=0.3
         Share of either class held back; with groups, of the groups.
     common_threshold : bool, default=True

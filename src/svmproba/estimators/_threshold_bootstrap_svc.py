@@ -68,7 +68,7 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         Whether every hyperparameter value gets its own threshold.
     exceed : bool, default=True
         Whether a rate above the target may stay, as in the paper. False moves the threshold against
-        the class where its rate is above the target.
+        the class where its rate is above the target; it takes one class.
     guarantee : {None, "split", "oob", "jackknife+"}, default=None
         What is guaranteed on new samples, see ``guarantee_``. ``"split"`` holds a part of the
         samples back from the fit and guarantees the rate with `confidence`, exactly. ``"oob"``

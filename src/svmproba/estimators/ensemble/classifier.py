@@ -149,12 +149,14 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             differ.
         exceed : bool, default=True
             Whether a rate above the one asked for may stay, as in the paper: the threshold then
-            only moves in favour of the class. False gives up the excess for the other class.
+            only moves in favour of the class. False gives up the excess for the other class; it
+            takes one class.
         guarantee : {None, "split", "oob", "jackknife+"}, default=None
             What is guaranteed on new samples, see ``guarantee_`` of the result. None: nothing, the
             threshold reaches the rate on the samples at hand. ``"split"``: the rate with
             `confidence`, exactly, from the samples `X`, `y`. ``"oob"``: approximately the same,
-            from out-of-bag levels. ``"jackknife+"``: the rate on average over training sets;
+            from out-of-bag levels; a link of several scores (``"stack"``, ``"auto"``) is fitted
+            again without each fifth of the samples for them. ``"jackknife+"``: the rate on average over training sets;
             probabilities on the wrong side of the threshold are then moved to it; for two classes
             only. Several recalls are guaranteed all at once.
         confidence : float, default=0.9
