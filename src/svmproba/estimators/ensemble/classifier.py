@@ -156,9 +156,9 @@ class EnsembleClassifier(DecisionMixin, ClassifierMixin, EnsembleContributions):
             threshold reaches the rate on the samples at hand. ``"split"``: the rate with
             `confidence`, exactly, from the samples `X`, `y`. ``"oob"``: approximately the same,
             from out-of-bag levels; a link of several scores (``"stack"``, ``"auto"``) is fitted
-            again without each fifth of the samples for them. ``"jackknife+"``: the rate on average over training sets;
-            probabilities on the wrong side of the threshold are then moved to it; for two classes
-            only. Several recalls are guaranteed all at once.
+            again without each fifth of the samples for them. ``"jackknife+"``: the rate on average
+            over training sets; probabilities on the wrong side of the threshold are then moved to
+            it; for two classes only. Several recalls are guaranteed all at once.
         confidence : float, default=0.9
             Confidence of ``"split"`` and ``"oob"``.
         X, y : array-like, optional
