@@ -183,11 +183,11 @@ def _hinges(scores, error, signs, targets, base, grid, hinge, total):
 
 
 @njit(**JIT)
-def _combined(table, d, alpha, bounds, targets, norms, sums, hard):
+def _combined(table, d, alpha, bounds, targets, norms, sums, least):
     """Return the sum of the multipliers times their targets, and the length of the combined rows.
 
     Multipliers are clipped and balanced first. The first result is rounded down, the second up.
-    With ``hard``, of the hard margins only.
+    Only of the samples whose bounds are at least ``least``.
     """
     n = table.shape[0]  # bounds, multipliers and norms may be longer: whole registers
     up, down, linear, spread, length = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -195,7 +195,7 @@ def _combined(table, d, alpha, bounds, targets, norms, sums, hard):
         sums[k] = 0.0
     for i in range(n):
         x = min(alpha[i], bounds[i]) if 0.0 < alpha[i] < np.inf else 0.0
-        x = x if bounds[i] == np.inf or not hard else 0.0
+        x = x if bounds[i] >= least else 0.0
         if table[i, d] > 0.0:
             up += x
         else:
@@ -203,7 +203,7 @@ def _combined(table, d, alpha, bounds, targets, norms, sums, hard):
     up, down = class_scales(up, down)
     for i in range(n):
         x = min(alpha[i], bounds[i]) if 0.0 < alpha[i] < np.inf else 0.0
-        x = x if bounds[i] == np.inf or not hard else 0.0
+        x = x if bounds[i] >= least else 0.0
         if x > 0.0:
             x *= up if table[i, d] > 0.0 else down
             linear += x * targets[i]
@@ -223,11 +223,12 @@ def lower_bound(table, d, alpha, bounds, targets, norms, sums, solved):
     problem was ``solved``. The rows are dense, ``norms`` (n,) are their lengths, and ``sums``
     (width,) is overwritten.
     """
-    linear, length = _combined(table, d, alpha, bounds, targets, norms, sums, False)
+    linear, length = _combined(table, d, alpha, bounds, targets, norms, sums, 0.0)
     share = min(1.0, linear / max(length * length, 1e-300))  # the best multiple of them
     bound = share * (linear - 0.5 * share * length * length)
     if not solved:
-        linear, length = _combined(table, d, alpha, bounds, targets, norms, sums, True)
+        # Of the hard margins.
+        linear, length = _combined(table, d, alpha, bounds, targets, norms, sums, np.inf)
         longest = 0.0
         for i in range(table.shape[0]):
             longest = max(longest, norms[i])

@@ -240,8 +240,12 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
     space, goal, n, tally, stop = t.space, t.work[GOAL], t.mass.shape[0], t.tally, t.space.stop
     base, mass, member, need, point = t.base, t.mass, t.member, t.need, t.point
     cap, start, length = t.cap, t.alpha, t.length
-    n_sets, ready = needs.shape[1], np.zeros(needs.shape[0], np.bool_)
-    total, short, least, squares = np.zeros(n_sets), np.empty(n_sets), np.full(n_sets, np.inf), 0.0
+    n_floors, n_sets, squares = needs.shape[0], needs.shape[1], 0.0
+    # One array: each NumPy function that makes another takes a tenth of a second to compile.
+    room = np.empty((4, max(n_floors, n_sets)))
+    total, short, least, ready = room[0], room[1, :n_sets], room[2], room[3]
+    for g in range(room.shape[1]):
+        total[g], least[g], ready[g] = 0.0, np.inf, 0.0
     for i in range(n):
         squares += base[i] * length[i] * length[i]
         for g in range(n_sets):
@@ -284,7 +288,7 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
                 best, first = np.inf, 0
                 for kind in (_CALLER, _LAST_C, _LAST_FLOORS, _PENALTY):
                     absent = (kind == _CALLER and chosen.shape[0] == 0) or (
-                        kind <= _LAST_FLOORS and (k < kind or not ready[k - kind])
+                        kind <= _LAST_FLOORS and (k < kind or ready[k - kind] == 0.0)
                     )
                     enough = best < np.inf and (every or c % AFRESH > 0)
                     if absent or enough:
@@ -309,10 +313,10 @@ def search_bag(t, move, grid, needs, solves, seed, alpha, chosen, points, values
                     copy_slot(space, BEST, MOVING)
                     copy_slot(space, BEST, KEPT + k)
                     low = lower_bound(t, cap, np.bool_(True)) if every else low
-            ready[k] = not held and best < np.inf
+            ready[k] = 1.0 if not held and best < np.inf else 0.0
             values[c, k, 0], codes[c, k] = best, code
             values[c, k, 1] = max(low, below)
             for j in range(points.shape[2]):
                 points[c, k, j] = (1.0 + SCATTER) * point[j]
             for i in range(n):
-                kept[c, k, i] = ready[k] and cap[i] == np.inf
+                kept[c, k, i] = ready[k] > 0.0 and cap[i] == np.inf

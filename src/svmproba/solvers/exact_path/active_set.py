@@ -130,7 +130,7 @@ def park(table, places, near, i, up, cap):
     places.alpha[i] = cap if up else 0.0
     near.space[a], near.side[a] = 0.0, -1.0 if up else 1.0
     if up and rise != 0.0:
-        row_add(table, places.row[i], rise, places.push)
+        row_add(table, np.int64(places.row[i]), rise, places.push)
         places.gain[0] += rise * places.target[i]
 
 
