@@ -50,6 +50,8 @@ def test_the_page_shows_warnings(data, new_data):
     assert "The classes are not balanced" in page
     assert "8 of them yes. All figures are uncertain" in page
     assert "<li>Look &lt;here&gt;.</li>" in page
+    nothing = dict.fromkeys(("warnings", "costs", "target"))
+    assert "Look" not in report_html(model, X[rare] * [0.1, 1.0], y[rare], about=nothing)
     fine = report_html(BootstrapSVC(**SMALL, calibration="platt").fit(X, y), *new_data)
     assert "classifies no record" not in fine
     assert "All figures are uncertain" not in fine

@@ -115,7 +115,7 @@ def class_figures(
         "guarantee": in_records(ensemble.guarantee_),
         "facts": facts(model),
         "findings": [finding.text for finding in findings],
-        "warnings": [str(text) for text in about.get("warnings", ())],
+        "warnings": [str(text) for text in about.get("warnings") or ()],
     }
     found: dict[str, Any] = plain(figures)
     return found

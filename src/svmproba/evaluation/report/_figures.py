@@ -78,7 +78,7 @@ def report_figures(
         "guarantee": in_records(ensemble.guarantee_),
         "facts": facts(model),
         "findings": _findings(ensemble, records, X, (names["positive"], names["negative"])),
-        "warnings": [str(text) for text in about.get("warnings", ())],
+        "warnings": [str(text) for text in about.get("warnings") or ()],
     }
     found: dict[str, Any] = plain(figures)
     return found
