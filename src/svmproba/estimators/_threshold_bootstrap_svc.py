@@ -184,31 +184,28 @@ class ThresholdBootstrapSVC(BootstrapSVC):
         if self._has_no_target():
             self._fit(X, y, sample_weight, groups)
             return self
+        given: tuple[Any, ...] = X, y, sample_weight, groups
+        judges: tuple[Any, ...] = None, None, None
         if self.guarantee == "split" or self.tune_on == "train":
             checked = check_input(self, X, y, sample_weight, groups)
-            y, weight = checked.y, check_sample_weight(sample_weight, checked.X)
-            sample_weight = weight
-        kept_X, kept_y, kept_weight, kept_groups = X, y, sample_weight, groups
-        judges: tuple[Any, ...] = (None, None, None)
-        if self.guarantee == "split":
-            codes = checked.groups
-            self.held_out_, kept = self._split(checked.y, weight, codes)
-            judges = take_rows(X, self.held_out_), take_rows(y, self.held_out_), None
-            kept_X, kept_y = take_rows(X, kept), take_rows(y, kept)
-            if sample_weight is not None:
-                kept_weight = take_rows(sample_weight, kept)
-            if codes is not None:
-                kept_groups, judges = codes[kept], (*judges[:2], codes[self.held_out_])
-        elif self.tune_on == "train":
-            present = present_places(len(checked.y), weight)
-            judges = take_rows(X, present), take_rows(y, present), None
-        self._fit(kept_X, kept_y, kept_weight, kept_groups)
+            labels, codes = checked.y, checked.groups
+            weight = check_sample_weight(sample_weight, checked.X)
+            del checked  # it holds a copy of X
+            if self.guarantee == "split":
+                self.held_out_, kept = self._split(labels, weight, codes)
+                judges = _part(self.held_out_, X, labels, codes)
+                given = _part(kept, X, labels, weight, codes)
+            else:
+                present = present_places(len(labels), weight)
+                judges = *_part(present, X, labels), None
+                given = X, labels, weight, codes
+        self._fit(*given)
         if self._several is not None:
             self.ensemble_ = self._at_recalls(self._class_target(), *judges)
             return self
         self.ensemble_ = self._at_rate(self._target_of_two(), *judges)
         if not self._is_calibrated():
-            self.ensemble_ = with_oob_votes(self.ensemble_, self._check_new(kept_X), self.n_jobs)
+            self.ensemble_ = with_oob_votes(self.ensemble_, self._check_new(given[0]), self.n_jobs)
         return self
 
     def _has_no_target(self) -> bool:
@@ -288,6 +285,11 @@ class ThresholdBootstrapSVC(BootstrapSVC):
             codes = np.unique(groups[present], return_inverse=True)[1]
             held = present[draw_held_out_groups(codes, judged, self.calibration_size, rng)]
         return held, np.setdiff1d(np.arange(len(y)), held)
+
+
+def _part(places: NDArray[np.intp], *arrays: Any) -> tuple[Any, ...]:
+    """Rows of tables and arrays at these places; None stays None."""
+    return tuple(None if array is None else take_rows(array, places) for array in arrays)
 
 
 def present_places(n: int, sample_weight: Floats | None) -> NDArray[np.intp]:
