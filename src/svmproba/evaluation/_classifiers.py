@@ -92,10 +92,14 @@ def is_calibrated(model: Any) -> bool:
     return getattr(model, "calibrator_", None) is not None
 
 
+def _differs_among_samples(ensemble: Any) -> bool:
+    """Whether the threshold is that of jackknife+, or each subgroup has its own."""
+    return ensemble.ensemble_.jackknife is not None or ensemble.ensemble_.separate
+
+
 def single_threshold(ensemble: Any) -> float | None:
     """Threshold of calibrated probabilities, or else of scores; None if it is not a single one."""
-    fitted = ensemble.ensemble_
-    if fitted.jackknife is not None or fitted.separate:
+    if _differs_among_samples(ensemble):
         return None
     calibrated = is_calibrated(ensemble)
     threshold = ensemble.proba_threshold_ if calibrated else ensemble.threshold_
@@ -118,7 +122,7 @@ def levels_of(estimator: Any, X: Any, pos_label: Label = None) -> Levels:
             scores, name = estimator.decision_function(X), "score of {}, less the largest other"
         return Levels(class_margin(scores, column), 0.0, name.format(label))
     own = label == own_label(estimator)
-    if is_ensemble(model) and (model.ensemble_.jackknife is not None or model.ensemble_.separate):
+    if is_ensemble(model) and _differs_among_samples(model):
         raise ValueError(
             "There is no single threshold: that of guarantee='jackknife+' differs from sample to "
             "sample, and with common_threshold=False each subgroup has its own."

@@ -35,17 +35,10 @@ def with_calibration(ensemble: FittedEnsemble, calibration: str | None) -> Fitte
     plain = without_target(replace(ensemble, calibrator=None))
     if calibration is None:
         return plain
-    scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
-    out_of_bag = OutOfBag(
-        scaled,
-        ensemble.oob_spreads,
-        ensemble.positive,
-        np.count_nonzero(ensemble.counts == 0, axis=0),
-        ensemble.groups,
-    )
+    out_of_bag = _out_of_bag(ensemble)
     families, n_bags = families_of(ensemble.members), len(ensemble.counts)
     link = fit_oob_link(calibration, out_of_bag, ensemble.weights, families, n_bags)
-    P = link_proba(link, ensemble.weights, scaled, ensemble.oob_spreads)
+    P = link_proba(link, ensemble.weights, out_of_bag.scaled, out_of_bag.spreads)
     return replace(plain, calibrator=link, oob_proba=P)
 
 
@@ -55,23 +48,16 @@ def cross_fitted_proba(ensemble: FittedEnsemble, calibration: str) -> Floats:
     A link of several scores has so many coefficients that at its own samples it looks better than
     it is: a rate that is guaranteed must not rest on that.
     """
-    scaled = ensemble.oob_scores / ensemble.score_scales[:, np.newaxis]
-    spreads, groups, positive = ensemble.oob_spreads, ensemble.groups, ensemble.positive
-    n_left_out = np.count_nonzero(ensemble.counts == 0, axis=0)
+    scaled, spreads, positive, n_left_out, groups = _out_of_bag(ensemble)
+    families, n_bags = families_of(ensemble.members), len(ensemble.counts)
     known = np.flatnonzero(~np.isnan(scaled).any(axis=0))
     fold = folds_for(scaled[:, known], positive[known], None if groups is None else groups[known])
     P = np.full(scaled.shape[1], np.nan)
     for k in [] if fold is None else range(fold.max() + 1):
         kept, held = known[fold != k], known[fold == k]
-        others = OutOfBag(
-            scaled[:, kept],
-            spreads[:, kept],
-            positive[kept],
-            n_left_out[kept],
-            None if groups is None else groups[kept],
-        )
-        families, n_bags = families_of(ensemble.members), len(ensemble.counts)
-        link = fit_oob_link(calibration, others, ensemble.weights, families, n_bags)
+        of_kept = None if groups is None else groups[kept]
+        others = scaled[:, kept], spreads[:, kept], positive[kept], n_left_out[kept], of_kept
+        link = fit_oob_link(calibration, OutOfBag(*others), ensemble.weights, families, n_bags)
         P[held] = link_proba(link, ensemble.weights, scaled[:, held], spreads[:, held])
     return P
 
@@ -84,6 +70,16 @@ class OutOfBag(NamedTuple):
     positive: Bools  # (n,)
     n_bags: NDArray[np.int64]  # (n,), how many bags left a sample out
     groups: NDArray[np.int64] | None  # (n,)
+
+
+def _out_of_bag(ensemble: FittedEnsemble) -> OutOfBag:
+    return OutOfBag(
+        ensemble.oob_scores / ensemble.score_scales[:, np.newaxis],
+        ensemble.oob_spreads,
+        ensemble.positive,
+        np.count_nonzero(ensemble.counts == 0, axis=0),
+        ensemble.groups,
+    )
 
 
 def fit_oob_link(
